@@ -1,0 +1,69 @@
+"""Settings that every test shares; they must stand before the first import of jax.
+
+Eight simulated CPU devices and a compilation cache that survives the run (JAX_COMPILATION_CACHE_DIR moves it).
+They are set through the environment, so that processes started by a test (`sciml run ...`) get the same.
+"""
+
+from __future__ import annotations
+
+import importlib
+import os
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+REPOSITORY = Path(__file__).resolve().parent.parent
+
+
+def _prepare_environment() -> None:
+    """Environment of jax, for this process and its children; what the caller has set wins."""
+    flags = os.environ.get("XLA_FLAGS", "")
+    if "xla_force_host_platform_device_count" not in flags:
+        os.environ["XLA_FLAGS"] = f"{flags} --xla_force_host_platform_device_count=8".strip()
+    cache = Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache")) / "sciml-tests" / "jax"
+    os.environ.setdefault("JAX_PLATFORMS", "cpu")
+    os.environ.setdefault("JAX_COMPILATION_CACHE_DIR", str(cache))
+    os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0.3")
+    os.environ.setdefault("MPLBACKEND", "Agg")
+    os.environ.setdefault("MPLCONFIGDIR", str(Path(tempfile.gettempdir()) / "sciml-tests-matplotlib"))
+
+
+_prepare_environment()
+importlib.import_module("sciml.types")  # 64-bit numbers, the package's own doing
+
+
+@pytest.fixture(scope="session")
+def repository() -> Path:
+    """Root of the checkout that holds these tests."""
+    return REPOSITORY
+
+
+@pytest.fixture
+def key():
+    """A jax random key, the same in every test."""
+    import jax
+
+    return jax.random.key(0)
+
+
+@pytest.fixture
+def strict_arrays() -> Iterator[None]:
+    """No silent change of dtype or rank inside the test: `pytestmark = pytest.mark.usefixtures("strict_arrays")`."""
+    import jax
+
+    with jax.numpy_dtype_promotion("strict"), jax.numpy_rank_promotion("raise"):
+        yield
+
+
+@pytest.fixture
+def no_recompilation():
+    """Context manager: jax compiles nothing inside it.
+
+    >>> with no_recompilation():
+    ...     step(state, batch)
+    """
+    from compilation import no_recompilation
+
+    return no_recompilation
