@@ -1,6 +1,6 @@
 """Settings that every test shares; they must stand before the first import of jax.
 
-Eight simulated CPU devices and a compilation cache that survives the run (JAX_COMPILATION_CACHE_DIR moves it).
+Eight simulated CPU devices, and a compilation cache that outlives the run (JAX_COMPILATION_CACHE_DIR).
 They are set through the environment, so that processes started by a test (`sciml run ...`) get the same.
 """
 
@@ -50,7 +50,7 @@ def key():
 
 @pytest.fixture
 def strict_arrays() -> Iterator[None]:
-    """No silent change of dtype or rank inside the test: `pytestmark = pytest.mark.usefixtures("strict_arrays")`."""
+    """No silent change of dtype or rank: `pytestmark = pytest.mark.usefixtures("strict_arrays")`."""
     import jax
 
     with jax.numpy_dtype_promotion("strict"), jax.numpy_rank_promotion("raise"):
