@@ -1,0 +1,155 @@
+"""What a generation finds in its folder and what is left to do: continuing, adopting, refusing, locking."""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO
+
+import numpy as np
+
+from sciml.data import disk, manifest
+from sciml.data.manifest import Manifest, Shard
+from sciml.data.ranks import Ranks
+from sciml.data.shard import Identity, check_values, read_ids
+from sciml.errors import BusyError, ConfigError, StorageError
+
+LOCK_FILE = ".lock"
+DISK_MARGIN = 1.1  # HDF5 adds chunk indices and headers
+
+
+@dataclass(frozen=True)
+class Plan:
+    """Same on all ranks: the manifest at the start, missing ids, and the number of this generation."""
+
+    manifest: Manifest
+    missing: tuple[int, ...]
+    number: int
+
+    def chunks(self, rank: int, size: int) -> list[tuple[np.ndarray, np.ndarray]]:
+        """(ids to compute together, mask of those to store) for one rank."""
+        length, total = self.manifest.chunk, self.manifest.identity.layout.samples
+        numbers = sorted({i // length for i in self.missing})[rank::size]
+        wanted = np.asarray(self.missing, np.int64)
+        whole = [np.arange(n * length, min((n + 1) * length, total), dtype=np.int64) for n in numbers]
+        return [(ids, np.isin(ids, wanted)) for ids in whole]
+
+
+def make_plan(folder: Path, identity: Identity, chunk: int, samples: int | None) -> tuple[Plan, int]:
+    """Look at the folder, adopt finished shards that no manifest lists, and see what is left to do."""
+    if chunk < 1 or not 0 < (samples or 1) <= identity.layout.samples:
+        raise ConfigError(
+            "nothing to generate",
+            expected=f"chunk >= 1 and 1 <= samples <= {identity.layout.samples}",
+            got=f"chunk {chunk}, samples {samples}",
+        )
+    if (folder / manifest.FILE).exists():
+        known = manifest.load(folder)
+        _refuse_other(folder, known.identity, identity)
+    else:
+        known = Manifest(identity, chunk)
+    known = Manifest(identity, known.chunk, _still_there(folder, known))
+    orphans = _adopt(folder, known)
+    known = known.adding(orphans)
+    last = samples or identity.layout.samples
+    missing = tuple(i for i in known.missing if i < last)
+    _refuse_full_disk(folder, len(missing) * identity.layout.sample_bytes)
+    known.save(folder)
+    numbers = [int(path.name.split("-")[1]) for path in folder.glob("shard-[0-9]*-*.h5")]
+    return Plan(known, missing, max(numbers, default=0) + 1), sum(len(shard.ids) for shard in orphans)
+
+
+def _still_there(folder: Path, known: Manifest) -> tuple[Shard, ...]:
+    """Shards of the manifest that exist: a deleted one is computed again, an altered one refused."""
+    kept = tuple(shard for shard in known.shards if (folder / shard.file).is_file())
+    for shard in kept:
+        manifest.verify_shard(folder / shard.file, shard)
+    return kept
+
+
+def _adopt(folder: Path, known: Manifest) -> list[Shard]:
+    """Shards a killed run finished after its last manifest; its unfinished `.part` files are removed."""
+    for part in folder.glob("shard-*.h5.part"):
+        part.unlink()
+    listed = {shard.file for shard in known.shards}
+    stored, adopted = set(known.ids), []
+    for path in sorted(folder.glob("shard-*.h5")):
+        if path.name in listed:
+            continue
+        ids = tuple(int(i) for i in read_ids(path, known.identity))
+        if stored.isdisjoint(ids):
+            check_values(path, known.identity)
+            shard = Shard(path.name, disk.sha256(path), path.stat().st_size, ids)
+            manifest.trust(path, shard)
+            adopted.append(shard)
+            stored.update(ids)
+    return adopted
+
+
+def _refuse_other(folder: Path, found: Identity, wanted: Identity) -> None:
+    if found.fingerprint == wanted.fingerprint:
+        return
+    before = {**found.layout.to_json(), **found.provenance}
+    now = {**wanted.layout.to_json(), **wanted.provenance}
+    changed = [key for key in {**before, **now} if before.get(key) != now.get(key)]
+    raise ConfigError(
+        f"{folder} holds data made in another way; nothing was changed",
+        expected="; ".join(f"{key} = {_short(before.get(key))}" for key in changed),
+        got="; ".join(f"{key} = {_short(now.get(key))}" for key in changed),
+        reason="the recipe was changed after the data were generated",
+        fix="choose a new folder, or restore the recipe to continue this one",
+    )
+
+
+def _short(value: object) -> str:
+    text = str(value)
+    return text if len(text) <= 120 else text[:117] + "..."
+
+
+def _refuse_full_disk(folder: Path, needed: int) -> None:
+    free = disk.free_bytes(folder)
+    if needed * DISK_MARGIN > free:
+        raise StorageError(
+            f"the disk is too small for the data in {folder}",
+            expected=f"{int(needed * DISK_MARGIN)} bytes needed",
+            got=f"{free} bytes free",
+            fix="free some space, ask for fewer samples, or store dtype: float32",
+        )
+
+
+@contextlib.contextmanager
+def sole_owner(folder: Path, ranks: Ranks) -> Iterator[None]:
+    """Hold the folder's lock (on rank 0) while generating; it ends with the process that holds it.
+
+    Raises BusyError on all ranks when another process generates there.
+    """
+    held: list[IO[str]] = []
+    ranks.on_first(lambda: held.append(_lock(folder)))
+    try:
+        yield
+    finally:
+        for stream in held:
+            stream.close()
+
+
+def _lock(folder: Path) -> IO[str]:
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        stream = open(folder / LOCK_FILE, "w")  # noqa: SIM115 (held until generation ends)
+    except OSError as error:
+        raise disk.explain(error, folder) from error
+    try:
+        fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError as error:
+        stream.close()
+        raise BusyError(
+            f"{folder} is in use",
+            got="another process is generating data there",
+            fix="wait for it to finish, or choose another folder",
+        ) from error
+    except OSError:
+        pass  # a file system without locks: the launcher must not start two runs in one folder there
+    return stream
