@@ -1,0 +1,65 @@
+"""The state of a training: everything that a checkpoint must hold to continue bit for bit."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal, TypeAlias, TypeVar
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from flax import nnx
+
+from sciml.training.optimizer import Optimizer
+from sciml.types import Array, Key, PyTree
+
+Precision: TypeAlias = Literal["float32", "float64"]
+T = TypeVar("T")
+
+
+@jax.tree_util.register_dataclass
+@dataclass(frozen=True)
+class TrainState:
+    """Number of steps done (int32), trained parameters, optimizer state, and the key of the run.
+
+    The key of a step is `jax.random.fold_in(key, step)`, so it needs no state of its own.
+    """
+
+    step: Array
+    params: PyTree
+    opt_state: PyTree
+    key: Key
+
+    @classmethod
+    def start(cls, model: nnx.Module, optimizer: Optimizer, key: Key, precision: Precision = "float64") -> TrainState:
+        """State before the first step; copies the model's parameters, which stay untouched."""
+        params = jax.tree.map(jnp.copy, cast(parameters(model), precision))
+        return cls(jnp.zeros((), jnp.int32), params, optimizer.init(params), jnp.copy(key))
+
+
+def parameters(model: nnx.Module) -> nnx.State:
+    """What is trained: the `nnx.Param` leaves."""
+    return nnx.state(model, nnx.Param)
+
+
+def with_parameters(model: nnx.Module, params: PyTree) -> nnx.Module:
+    """A copy of `model` that holds `params`; its other variables (statistics) are shared."""
+    graphdef, _, constants = nnx.split(model, nnx.Param, ...)
+    return nnx.merge(graphdef, params, constants)
+
+
+def parameter_count(model: nnx.Module) -> int:
+    """Number of trained real numbers (a complex one counts twice)."""
+    leaves = jax.tree.leaves(parameters(model))
+    return sum(leaf.size * (2 if jnp.iscomplexobj(leaf) else 1) for leaf in leaves)
+
+
+def cast(tree: T, precision: Precision) -> T:
+    """The tree with its floating and complex arrays in `precision`; integers and keys are left alone."""
+    kinds = {"f": np.dtype(precision), "c": np.result_type(precision, np.complex64)}
+
+    def convert(leaf: Array) -> Array:
+        kind = kinds.get(getattr(getattr(leaf, "dtype", None), "kind", ""))
+        return leaf if kind is None or leaf.dtype == kind else leaf.astype(kind)
+
+    return jax.tree.map(convert, tree)
