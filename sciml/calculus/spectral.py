@@ -1,0 +1,215 @@
+"""The reading on a periodic grid by Fourier series, and the Fourier symbol of a linear operator."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import cached_property
+from typing import Any, final
+
+import jax.numpy as jnp
+import numpy as np
+
+from sciml.calculus.base import Calculus, FieldArithmetic, total
+from sciml.calculus.differences import nodes_matrix
+from sciml.domain import Grid
+from sciml.errors import ConfigError
+from sciml.functions import Coefficient, evaluate_on
+from sciml.types import Array
+
+TIME_ORDER = 6
+
+
+@final
+class FourierBasis:
+    """Wavenumbers and transforms of a periodic grid; coefficients are those of `rfftn`, shape (n_1, ..., n_d//2 + 1).
+
+    Raises `ConfigError` for a box with a bounded axis.
+    """
+
+    def __init__(self, grid: Grid) -> None:
+        if not all(grid.box.periodic):
+            raise ConfigError(
+                "the Fourier reading needs every axis to be periodic",
+                got=grid.box,
+                fix="FiniteDifference(grid, boundary) for a domain with bounded axes",
+            )
+        self.grid = grid
+
+    @cached_property
+    def orders(self) -> tuple[np.ndarray, ...]:
+        """Integer wave numbers per axis, broadcastable against the coefficients."""
+        dim, shape = self.grid.dim, self.grid.shape
+        last = [np.fft.rfftfreq(n, 1 / n) if a == dim - 1 else np.fft.fftfreq(n, 1 / n) for a, n in enumerate(shape)]
+        return tuple(k.reshape([-1 if a == axis else 1 for a in range(dim)]) for axis, k in enumerate(last))
+
+    def multiplier(self, axis: int, order: int) -> np.ndarray:
+        """(i k)^order along one axis, k in rad per length; odd orders drop the Nyquist mode of an even grid."""
+        orders, n = self.orders[axis], self.grid.shape[axis]
+        k = 2 * np.pi * orders / self.grid.box.lengths[axis]
+        if order % 2:
+            k = np.where(np.abs(orders) * 2 == n, 0.0, k)
+        power = (1j * k) ** order
+        return power if order % 2 else power.real
+
+    @cached_property
+    def laplacian(self) -> np.ndarray:
+        """-|k|^2, real."""
+        return sum((self.multiplier(axis, 2) for axis in range(self.grid.dim)), np.zeros(1))
+
+    @cached_property
+    def resolved(self) -> np.ndarray:
+        """The 2/3 rule: true where every |wave number| is below a third of the points (Orszag 1971)."""
+        masks = [np.abs(k) * 3 < n for k, n in zip(self.orders, self.grid.shape, strict=True)]
+        return np.logical_and.reduce(np.broadcast_arrays(*masks))
+
+    def forward(self, values: Any) -> Array:
+        """Coefficients of grid values, over the last `dim` axes."""
+        return jnp.fft.rfftn(values, axes=self._axes)
+
+    def backward(self, coefficients: Any) -> Array:
+        """Grid values of coefficients, over the last `dim` axes."""
+        return jnp.fft.irfftn(coefficients, s=self.grid.shape, axes=self._axes)
+
+    @property
+    def _axes(self) -> tuple[int, ...]:
+        return tuple(range(-self.grid.dim, 0))
+
+
+@final
+class SpectralField(FieldArithmetic):
+    """A field that holds grid values, Fourier coefficients or both, and transforms only when the other is asked for.
+
+    Sums and derivatives stay coefficients, products stay values: a conservative Burgers stage costs two transforms.
+    """
+
+    def __init__(
+        self, basis: FourierBasis, values: Any = None, coefficients: Any = None, dealias: bool = False
+    ) -> None:
+        self.basis, self._values, self._coefficients, self._dealias = basis, values, coefficients, dealias
+
+    @property
+    def values(self) -> Any:
+        """Grid values, shape (..., *grid.shape)."""
+        if self._values is None:
+            self._values = self.basis.backward(self._coefficients)
+        return self._values
+
+    @property
+    def coefficients(self) -> Any:
+        """Fourier coefficients; those of a product are cut by the 2/3 rule."""
+        if self._coefficients is None:
+            coefficients = self.basis.forward(self._values)
+            self._coefficients = coefficients * self.basis.resolved if self._dealias else coefficients
+        return self._coefficients
+
+    def combine(self, function: Callable[..., Any], *others: Any) -> SpectralField:
+        """Pointwise combination of grid values."""
+        raw = (o.values if isinstance(o, SpectralField) else o for o in others)
+        return SpectralField(self.basis, values=function(self.values, *raw), dealias=True)
+
+    def linear(self, function: Callable[..., Any], other: Any) -> SpectralField:
+        """Sum or difference, in whichever space both already are."""
+        if not isinstance(other, SpectralField):
+            return SpectralField(self.basis, values=function(self.values, other), dealias=self._dealias)
+        if self._values is not None and other._values is not None:
+            dealias = self._dealias or other._dealias
+            return SpectralField(self.basis, values=function(self._values, other._values), dealias=dealias)
+        return SpectralField(self.basis, coefficients=function(self.coefficients, other.coefficients))
+
+    def scaled(self, factor: Any) -> SpectralField:
+        """Product with a number."""
+        if self._coefficients is not None:
+            return SpectralField(self.basis, coefficients=factor * self._coefficients)
+        return SpectralField(self.basis, values=factor * self._values, dealias=self._dealias)
+
+    def multiplied(self, symbol: Any) -> SpectralField:
+        """The field whose coefficients are multiplied by `symbol`."""
+        return SpectralField(self.basis, coefficients=symbol * self.coefficients)
+
+
+@final
+class Spectral(Calculus[SpectralField]):
+    """Fourier series on a periodic grid, exact for band-limited fields; products follow the 2/3 rule.
+
+    With `times` (increasing, shape (T,)) fields are trajectories of shape (T, *grid.shape), and `dt` is a finite
+    difference of order 6 (or as many frames as there are) over the saved times.
+    """
+
+    def __init__(self, grid: Grid, times: Any = None, time: Any = None) -> None:
+        self.grid, self.dim, self.basis = grid, grid.dim, FourierBasis(grid)
+        self._times, self._time = times, time
+
+    def field(self, values: Any) -> SpectralField:
+        """The field of grid values, shape (*grid.shape) or (T, *grid.shape)."""
+        return SpectralField(self.basis, values=values)
+
+    def from_coefficients(self, coefficients: Any) -> SpectralField:
+        """The field of Fourier coefficients as `rfftn` gives them."""
+        return SpectralField(self.basis, coefficients=coefficients)
+
+    def values(self, u: Any) -> Any:
+        """Grid values."""
+        return u.values if isinstance(u, SpectralField) else jnp.broadcast_to(jnp.asarray(u), self.grid.shape)
+
+    def partial(self, u: SpectralField, axis: int, order: int = 1) -> SpectralField:
+        """Multiplication by (i k)^order."""
+        return u.multiplied(self.basis.multiplier(axis, order))
+
+    def dt(self, u: SpectralField) -> SpectralField:
+        """Finite differences over the saved times; raises `ConfigError` without `times`."""
+        return SpectralField(self.basis, values=time_derivative(u.values, self._times))
+
+    def gradient(self, u: SpectralField) -> tuple[SpectralField, ...]:
+        """First derivatives along each axis."""
+        return tuple(self.partial(u, axis) for axis in range(self.dim))
+
+    def divergence(self, flux: Sequence[SpectralField]) -> SpectralField:
+        """Sum of the derivatives of the components."""
+        return total([self.partial(component, axis) for axis, component in enumerate(flux)])
+
+    def laplacian(self, u: SpectralField) -> SpectralField:
+        """Multiplication by -|k|^2."""
+        return u.multiplied(self.basis.laplacian)
+
+    def map(self, function: Callable[..., Any], *u: SpectralField) -> SpectralField:
+        """Pointwise map of grid values."""
+        return u[0].combine(function, *u[1:])
+
+    def sample(self, coefficient: Coefficient) -> Any:
+        """Numbers stay; functions are evaluated at the grid points."""
+        return sample_on_grid(self, coefficient)
+
+    @property
+    def coordinates(self) -> tuple[SpectralField, ...]:
+        """The coordinates of the grid points."""
+        return tuple(self.field(jnp.asarray(self.grid.points[..., axis])) for axis in range(self.dim))
+
+    @property
+    def time(self) -> Any:
+        """The time this reading stands at, or the saved times, broadcastable against trajectories."""
+        return self._time if self._times is None else jnp.reshape(jnp.asarray(self._times), (-1,) + (1,) * self.dim)
+
+
+def sample_on_grid(d: Any, coefficient: Coefficient) -> Any:
+    """A coefficient on the grid of the reading `d`: numbers stay, functions and arrays become fields."""
+    if callable(coefficient):
+        return d.field(evaluate_on(coefficient, d.grid.points, d.time))
+    if jnp.ndim(coefficient) == 0:
+        return coefficient
+    if tuple(jnp.shape(coefficient)) != d.grid.shape:
+        raise ConfigError(
+            "a sampled coefficient has to stand on the grid of the reading",
+            expected=f"shape {d.grid.shape}",
+            got=f"shape {jnp.shape(coefficient)}",
+        )
+    return d.field(jnp.asarray(coefficient))
+
+
+def time_derivative(values: Any, times: Any) -> Array:
+    """d/dt of a trajectory of shape (T, ...) by differences of order 6 (or what T frames allow)."""
+    if times is None:
+        raise ConfigError(
+            "this reading stands at one time and has no time derivative",
+            fix="give it the saved times: Spectral(grid, times=times)",
+        )
+    return jnp.tensordot(nodes_matrix(tuple(map(float, times)), 1, TIME_ORDER), values, axes=1)

@@ -1,0 +1,110 @@
+"""Boxes and the regular grids on them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import jax
+import numpy as np
+
+from sciml.errors import ConfigError
+
+AXIS_NAMES = ("x", "y", "z")
+
+
+@jax.tree_util.register_static
+@dataclass(frozen=True)
+class Box:
+    """The product of intervals [lower_i, upper_i], each periodic or bounded.
+
+    Lengths are in `unit`. Raises `ConfigError` for unequal lengths of the tuples, more than three axes,
+    or an interval that is empty.
+    """
+
+    lower: tuple[float, ...]
+    upper: tuple[float, ...]
+    periodic: tuple[bool, ...]
+    unit: str = "m"
+
+    def __post_init__(self) -> None:
+        if not len(self.lower) == len(self.upper) == len(self.periodic) <= len(AXIS_NAMES):
+            raise ConfigError(
+                "a box needs one lower bound, upper bound and periodic flag per axis, for at most 3 axes",
+                got=self,
+                fix="Box(lower=(0.0,), upper=(1.0,), periodic=(True,))",
+            )
+        for name, low, high in zip(self.names, self.lower, self.upper, strict=True):
+            if not low < high:
+                raise ConfigError(f"axis {name} is empty", expected="lower < upper", got=f"[{low}, {high}]")
+
+    @property
+    def dim(self) -> int:
+        """Number of axes."""
+        return len(self.lower)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Axis names, the first `dim` of x, y, z."""
+        return AXIS_NAMES[: self.dim]
+
+    @property
+    def lengths(self) -> tuple[float, ...]:
+        """Edge lengths."""
+        return tuple(b - a for a, b in zip(self.lower, self.upper, strict=True))
+
+    @property
+    def faces(self) -> tuple[str, ...]:
+        """Names of the bounded faces, such as `x-` (lower) and `x+` (upper)."""
+        bounded = (n for n, periodic in zip(self.names, self.periodic, strict=True) if not periodic)
+        return tuple(f"{name}{side}" for name in bounded for side in "-+")
+
+
+@jax.tree_util.register_static
+@dataclass(frozen=True)
+class Grid:
+    """Equally spaced points of a box: n per periodic axis without its end, n per bounded axis with both ends.
+
+    Raises `ConfigError` when the number of axes differs from the box or an axis has fewer than 4 points.
+    """
+
+    box: Box
+    shape: tuple[int, ...]
+
+    def __post_init__(self) -> None:
+        if len(self.shape) != self.box.dim or min(self.shape) < 4:
+            raise ConfigError(
+                "a grid needs at least 4 points on each axis of its box",
+                expected=f"{self.box.dim} integers, each at least 4",
+                got=self.shape,
+            )
+
+    @property
+    def dim(self) -> int:
+        """Number of axes."""
+        return self.box.dim
+
+    @property
+    def spacing(self) -> tuple[float, ...]:
+        """Distance of neighboring points along each axis."""
+        intervals = (n if p else n - 1 for n, p in zip(self.shape, self.box.periodic, strict=True))
+        return tuple(length / n for length, n in zip(self.box.lengths, intervals, strict=True))
+
+    @cached_property
+    def axes(self) -> tuple[np.ndarray, ...]:
+        """Coordinates along each axis, shapes (n_i,)."""
+        starts = zip(self.box.lower, self.spacing, self.shape, strict=True)
+        return tuple(low + step * np.arange(n) for low, step, n in starts)
+
+    @cached_property
+    def points(self) -> np.ndarray:
+        """Coordinates of all points, shape (*shape, dim)."""
+        return np.stack(np.meshgrid(*self.axes, indexing="ij"), axis=-1)
+
+    def refined(self, factor: int = 2) -> Grid:
+        """The grid with `factor` times as many intervals; it contains the points of this one."""
+        new = (
+            factor * n if periodic else factor * (n - 1) + 1
+            for n, periodic in zip(self.shape, self.box.periodic, strict=True)
+        )
+        return Grid(self.box, tuple(new))

@@ -1,0 +1,160 @@
+"""What every PDE is: fields, coefficients, and its text over the abstract calculus."""
+
+from __future__ import annotations
+
+import abc
+import dataclasses
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar, TypeVar, dataclass_transform
+
+import jax
+
+from sciml.calculus.base import Calculus
+from sciml.errors import ConfigError
+from sciml.functions import as_function
+
+E = TypeVar("E", bound=type)
+HINT = "inside an equation a nonlinearity that is not arithmetic is written d.map(jnp.sin, u.u), not jnp.sin(u.u)"
+
+
+@dataclass(frozen=True)
+class Field:
+    """An unknown of an equation: its name and physical unit."""
+
+    name: str
+    unit: str = "1"
+
+
+class FieldSet(Mapping[str, Any]):
+    """The fields of an equation under one reading, as attributes (`u.velocity`) and as a mapping."""
+
+    def __init__(self, fields: Mapping[str, Any]) -> None:
+        self._fields = dict(fields)
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("_") or name not in self._fields:
+            raise AttributeError(f"no field {name!r}; the fields are {', '.join(self._fields)}")
+        return self._fields[name]
+
+    def __getitem__(self, name: str) -> Any:
+        return self._fields[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._fields)
+
+    def __len__(self) -> int:
+        return len(self._fields)
+
+
+def parameter(
+    default: Any = dataclasses.MISSING,
+    *,
+    unit: str = "1",
+    minimum: float | None = None,
+    maximum: float | None = None,
+    above: float | None = None,
+    doc: str = "",
+) -> Any:
+    """A coefficient of an equation: default, unit, admissible range (`above` excludes its end), one line of text.
+
+    Arguments must be literals, because recipes read them from the source without importing it.
+    """
+    limits = {"unit": unit, "minimum": minimum, "maximum": maximum, "above": above, "doc": doc}
+    return dataclasses.field(default=default, metadata=limits)
+
+
+@dataclass_transform(frozen_default=True, field_specifiers=(parameter, dataclasses.field))
+def equation(cls: E) -> E:
+    """Class decorator: a frozen dataclass that is a PyTree whose leaves are the coefficients."""
+    frozen = dataclass(frozen=True)(cls)
+    return jax.tree_util.register_dataclass(frozen)
+
+
+class Equation(abc.ABC):
+    """A PDE; subclasses are decorated with `@equation` and name their `fields`."""
+
+    fields: ClassVar[tuple[Field, ...]]
+    dims: ClassVar[tuple[int, ...]] = (1, 2, 3)
+
+    @abc.abstractmethod
+    def residual(self, u: Any, d: Calculus[Any]) -> dict[str, Any]:
+        """What vanishes for a solution, one entry per equation of the system."""
+
+
+class Evolution(Equation):
+    """u_t = stiff(u) + nonstiff(u) - div flux(u), for every field.
+
+    Override the parts the equation has. `stiff` is linear with constant coefficients and is treated exactly or
+    implicitly; `flux` gives a tuple with one component per axis for each field and is never expanded.
+    """
+
+    def stiff(self, u: Any, d: Calculus[Any]) -> dict[str, Any]:
+        """The linear part with constant coefficients, by field; fields left out have none."""
+        del u, d
+        return {}
+
+    def nonstiff(self, u: Any, d: Calculus[Any]) -> dict[str, Any]:
+        """Whatever else stands on the right-hand side, by field."""
+        del u, d
+        return {}
+
+    def flux(self, u: Any, d: Calculus[Any]) -> dict[str, tuple[Any, ...]]:
+        """The flux whose divergence is subtracted, by field, one component per axis."""
+        del u, d
+        return {}
+
+    def residual(self, u: Any, d: Calculus[Any]) -> dict[str, Any]:
+        """u_t minus the right-hand side."""
+        rhs = add(stiff_part(self, u, d), remainder(self, u, d))
+        return {f.name: d.dt(u[f.name]) - rhs[f.name] if f.name in rhs else d.dt(u[f.name]) for f in self.fields}
+
+
+class Steady(Equation):
+    """A PDE without time: `residual` is all there is."""
+
+
+def stiff_part(equation: Evolution, u: Mapping[str, Any], d: Calculus[Any]) -> dict[str, Any]:
+    """`equation.stiff` with a hint added to the errors of a text that breaks the rules of the calculus."""
+    return read(equation.stiff, u, d)
+
+
+def remainder(equation: Evolution, u: Mapping[str, Any], d: Calculus[Any]) -> dict[str, Any]:
+    """nonstiff - div flux, by field; fields that have neither are left out."""
+    fluxes = read(equation.flux, u, d)
+    for name, flux in fluxes.items():
+        if not isinstance(flux, tuple) or len(flux) != d.dim:
+            raise ConfigError(
+                f"the flux of {name!r} needs one component per axis",
+                expected=f"a tuple of {d.dim}",
+                got=flux if not isinstance(flux, tuple) else f"a tuple of {len(flux)}",
+                fix="return {'u': (0.5 * u.u * u.u,)} in one dimension",
+            )
+    transport = {name: -d.divergence(flux) for name, flux in fluxes.items()}
+    return add(read(equation.nonstiff, u, d), transport)
+
+
+def read(text: Callable[..., dict[str, Any]], u: Mapping[str, Any], d: Calculus[Any]) -> dict[str, Any]:
+    """Apply one part of an equation to fields under the reading `d`."""
+    try:
+        return text(FieldSet(u), d)
+    except TypeError as error:
+        error.add_note(HINT)
+        raise
+
+
+def add(first: Mapping[str, Any], second: Mapping[str, Any]) -> dict[str, Any]:
+    """The sum by name of two sets of terms."""
+    merged = {**first, **second}
+    return {name: first[name] + second[name] if name in first and name in second else merged[name] for name in merged}
+
+
+def field_names(equation: Equation | type[Equation]) -> tuple[str, ...]:
+    """The names of the unknowns."""
+    return tuple(f.name for f in equation.fields)
+
+
+def with_functions(equation: Any) -> Any:
+    """The equation with plain callables among its coefficients wrapped, so that it stays a PyTree of arrays."""
+    values = {f.name: as_function(getattr(equation, f.name)) for f in dataclasses.fields(equation)}
+    return dataclasses.replace(equation, **values)
