@@ -115,7 +115,7 @@ def _read_class(node: ast.ClassDef, path: Path, module: str) -> ClassSource:
         module=module,
         class_name=node.name,
         summary=docstring.partition("\n")[0].strip(),
-        options=tuple(_options(node, path)) if _is_dataclass(node) else (),
+        options=tuple(_options(node, path)) if registered or _is_equation(node) else (),
         path=path,
         line=node.lineno,
         bases=tuple(_last_name(base) for base in node.bases),
@@ -125,9 +125,9 @@ def _read_class(node: ast.ClassDef, path: Path, module: str) -> ClassSource:
     return ClassSource(registered, tuple(_last_name(d) for d in node.decorator_list), info)
 
 
-def _is_dataclass(node: ast.ClassDef) -> bool:
-    """Any decorated class counts: which decorators make dataclasses is the business of other modules."""
-    return bool(node.decorator_list)
+def _is_equation(node: ast.ClassDef) -> bool:
+    """Whether `@equation` decorates a class, which makes it a component even in a user's file without a name."""
+    return "equation" in (_last_name(decorator) for decorator in node.decorator_list)
 
 
 def _last_name(node: ast.expr) -> str:

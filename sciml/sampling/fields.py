@@ -58,7 +58,7 @@ class RandomFourierSeries(RandomField):
 @register("field", "cosine_series")
 @dataclass(frozen=True)
 class RandomCosineSeries(RandomField):
-    """Random smooth field on a bounded box: a Gaussian field with covariance (-lap + tau^2)^-alpha, zero normal slope."""
+    """Random smooth field on a bounded box: Gaussian, covariance (-lap + tau^2)^-alpha, zero normal slope."""
 
     modes: int = option(8, minimum=2, doc="modes per axis")
     alpha: float = option(2.0, above=0.0, doc="smoothness exponent")
