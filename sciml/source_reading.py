@@ -186,6 +186,8 @@ def _option(name: str, annotation: str, value: ast.expr | None, path: Path) -> O
     if value.args:
         words["default"] = value.args[0]
     read = {word: _literal(node, name, path) for word, node in words.items()}
+    if declared == "parameter":
+        read.setdefault("unit", "1")
     required = "default" not in read
     return OptionInfo(name, annotation, required, **read, declared=declared)
 

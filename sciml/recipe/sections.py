@@ -1,0 +1,287 @@
+"""The sections of a recipe, as frozen models that refuse unknown keys. Units are SI unless a component says else."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Annotated, Any, Literal, Self
+
+from annotated_types import Ge, Gt, MinLen
+from pydantic import (
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    SerializationInfo,
+    SerializerFunctionWrapHandler,
+    ValidationError,
+    ValidationInfo,
+    WrapValidator,
+    model_serializer,
+    model_validator,
+)
+from pydantic_core import ErrorDetails, InitErrorDetails
+
+from sciml.recipe.components import Component, Of
+from sciml.recipe.document import PlacedDict
+from sciml.recipe.messages import again, failure, missing_key, problem, unknown_key
+from sciml.recipe.paths import ExistingFile
+from sciml.recipe.values import Count, Integer, Number, Positive, Switch, Text, in_one_message
+
+AxisName = Literal["x", "y", "z"]
+Precision = Literal["float32", "float64"]
+OneOrMore = BeforeValidator(lambda value: [value] if isinstance(value, str) else value)
+Names = Annotated[tuple[Text, ...], OneOrMore, MinLen(1)]
+Times = Annotated[
+    Count | Annotated[tuple[Number, ...], MinLen(1)],
+    in_one_message("a whole number >= 1 or a list of numbers"),
+]
+Points = Annotated[Text | tuple[Number, ...], in_one_message("text or a list of numbers")]
+Weight = Annotated[Number, Ge(0)]
+Coefficient = Annotated[Component | float, Of(("field",), number=True)]
+
+
+class Section(BaseModel):
+    """A mapping of a recipe: frozen, and an unknown key is a mistake that names the nearest known one."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", validate_default=True)
+
+    @model_validator(mode="wrap")
+    @classmethod
+    def _name_the_nearest_key(cls, value: Any, handler: Callable[[Any], Self]) -> Self:
+        try:
+            return handler(value)
+        except ValidationError as error:
+            raise failure(cls._reworded(details) for details in error.errors(include_url=False)) from None
+
+    @classmethod
+    def _reworded(cls, details: ErrorDetails) -> InitErrorDetails:
+        location = details["loc"]
+        if details["type"] == "extra_forbidden" and len(location) == 1:
+            return unknown_key((), str(location[0]), cls.model_fields)
+        return again(details)
+
+
+class Axis(Section):
+    """One axis of the box: from `lower` to `upper` (m); `periodic` axes have no faces."""
+
+    lower: Number = Field(default=0.0, description="start of the axis, m")
+    upper: Number = Field(default=1.0, description="end of the axis, m")
+    periodic: Switch = Field(default=False, description="the end of the axis is its start")
+
+    @model_validator(mode="after")
+    def _has_length(self) -> Self:
+        if self.upper <= self.lower:
+            raise failure([problem(("upper",), f"must be > lower, which is {self.lower:g}", self.upper)])
+        return self
+
+
+class Dirichlet(Section):
+    """u = value on a face."""
+
+    kind: Literal["dirichlet"] = "dirichlet"
+    value: Coefficient = 0.0
+
+
+class Neumann(Section):
+    """du/dn = value on a face, with the outward normal n."""
+
+    kind: Literal["neumann"] = "neumann"
+    value: Coefficient = 0.0
+
+
+class Robin(Section):
+    """alpha u + beta du/dn = value on a face, with the outward normal n."""
+
+    kind: Literal["robin"] = "robin"
+    alpha: Number
+    beta: Number
+    value: Coefficient = 0.0
+
+    @model_validator(mode="after")
+    def _is_a_condition(self) -> Self:
+        if self.alpha == 0 and self.beta == 0:
+            raise failure([problem(("alpha",), "alpha or beta must not be 0", self.alpha)])
+        return self
+
+
+CONDITIONS: dict[str, type[Section]] = {"dirichlet": Dirichlet, "neumann": Neumann, "robin": Robin}
+
+
+def _condition(value: Any, handler: Callable[[Any], Any], info: ValidationInfo) -> Any:
+    if isinstance(value, Section):
+        return handler(value)
+    given = {"kind": value} if isinstance(value, str) else value
+    if not isinstance(given, Mapping):
+        raise failure([problem((), "must be a boundary condition: {kind: dirichlet, value: 0.0}", value)])
+    if "kind" not in given:
+        raise failure([missing_key((), "kind")])
+    if given["kind"] not in CONDITIONS:
+        kind, known = given["kind"], " | ".join(CONDITIONS)
+        raise failure([problem(("kind",), f"must be a boundary condition ({known})", kind)])
+    return CONDITIONS[given["kind"]].model_validate(given, context=info.context)
+
+
+Condition = Annotated[Dirichlet | Neumann | Robin, WrapValidator(_condition)]
+
+
+class ProblemSection(Section):
+    """Equation, box, conditions on its faces, initial fields, sources, and the time span (s)."""
+
+    equation: Annotated[Component, Of(("equation",))]
+    domain: Annotated[dict[AxisName, Axis], MinLen(1)]
+    boundary: dict[str, Condition] = Field(default={}, description="one condition per face: x-, x+, y-, ...")
+    initial: dict[str, Coefficient] = Field(default={}, description="a field, or a number, per unknown")
+    source: dict[str, Coefficient] = Field(default={}, description="right-hand side, per unknown")
+    horizon: Positive | None = Field(default=None, description="end of the simulated time, s (evolution only)")
+
+    @property
+    def faces(self) -> tuple[str, ...]:
+        """Faces of the bounded axes, in order: x-, x+, y-, y+."""
+        bounded = [name for name, axis in self.domain.items() if not axis.periodic]
+        return tuple(f"{name}{side}" for name in bounded for side in "-+")
+
+
+class Samples(Section):
+    """How many samples are made for each purpose."""
+
+    train: Count
+    validation: Annotated[Integer, Ge(0)] = 0
+    test: Count = 1
+
+    @property
+    def total(self) -> int:
+        """All of them."""
+        return self.train + self.validation + self.test
+
+
+class Shares(Section):
+    """How the samples of a user's file are divided; the three shares add up to 1."""
+
+    train: Annotated[Number, Gt(0), Field(lt=1)] = 0.8
+    validation: Annotated[Number, Ge(0), Field(lt=1)] = 0.1
+    test: Annotated[Number, Gt(0), Field(lt=1)] = 0.1
+
+    @model_validator(mode="after")
+    def _add_up(self) -> Self:
+        total = self.train + self.validation + self.test
+        if abs(total - 1) > 1e-9:
+            raise failure([problem((), "the shares must add up to 1", total)])
+        return self
+
+
+class GeneratedData(Section):
+    """Samples that a solver makes: the grid, the saved times, the method and the number of samples."""
+
+    grid: Annotated[dict[AxisName, Annotated[Integer, Ge(4)]], MinLen(1)] = Field(description="points per axis")
+    times: Times | None = Field(
+        default=None, description="number of equally spaced saved times after t = 0, or a list of times in s"
+    )
+    method: Annotated[Component, Of(("method",))]
+    samples: Samples
+    dtype: Precision = "float64"
+    quantities: tuple[Annotated[Component, Of(("quantity",))], ...] = ()
+
+
+class FileData(Section):
+    """Samples from a user's HDF5 or npz file: arrays by name, the first axis of each counts the samples."""
+
+    file: ExistingFile = Field(description="an .h5, .hdf5 or .npz file, relative to this recipe")
+    input: Names = Field(description="name of the input array, or a list of names")
+    output: Names = Field(description="name of the output array, or a list of names")
+    parameters: Annotated[tuple[Text, ...], OneOrMore] = Field(
+        default=(), description="arrays with one number per sample"
+    )
+    axes: tuple[Text, ...] = Field(default=(), description="names of the axes after the first, e.g. [time, x]")
+    coordinates: dict[str, Points] = Field(
+        default={}, description="per axis: the points, or the name of the array in the file that holds them"
+    )
+    units: dict[str, Text] = Field(default={}, description="unit of each array, parameter and axis")
+    splits: Shares = Shares()
+    dtype: Precision = "float64"
+
+
+def _which_data(value: Any, handler: Callable[[Any], Any], info: ValidationInfo) -> Any:
+    """A mapping with the key `file` is the user's own data; one message then speaks of one of the two."""
+    if not isinstance(value, Mapping):
+        return handler(value) if isinstance(value, Section) else GeneratedData.model_validate(value)
+    chosen = FileData if "file" in value else GeneratedData
+    return chosen.model_validate(value, context=info.context)
+
+
+DataSection = Annotated[GeneratedData | FileData, WrapValidator(_which_data)]
+
+
+class ObjectiveSection(Section):
+    """Weights of the loss: misfit to the data and residual of the equation."""
+
+    data: Weight = 1.0
+    residual: Weight = 0.0
+
+    @model_validator(mode="after")
+    def _asks_for_something(self) -> Self:
+        if self.data == 0 and self.residual == 0:
+            raise failure([problem((), "data or residual must be > 0", {"data": 0, "residual": 0})])
+        return self
+
+
+def _adam() -> Any:
+    return Of(("optimizer",)).check("adam")
+
+
+class TrainSection(Section):
+    """How a model is trained: optimizer, number of steps, samples per step, loss, checkpoints, precision."""
+
+    optimizer: Annotated[Component, Of(("optimizer",))] = Field(default_factory=_adam)
+    steps: Count = 4000
+    batch: Count = Field(default=32, description="samples per step, over all devices")
+    objective: ObjectiveSection = ObjectiveSection()
+    checkpoint_every: Count = Field(default=500, description="steps between checkpoints")
+    precision: Precision = "float32"
+
+
+class ModelSection(Section):
+    """A model and its training; in YAML the options of the model stand beside the key `train`."""
+
+    component: Annotated[Component, Of(("model",), beside=("train",))]
+    train: TrainSection = Field(default_factory=lambda: TrainSection())
+
+    @model_validator(mode="wrap")
+    @classmethod
+    def _set_train_apart(cls, value: Any, handler: Callable[[Any], Self]) -> Self:
+        if isinstance(value, str):
+            value = {"kind": value}
+        if not isinstance(value, Mapping) or "component" in value:
+            return handler(value)
+        component = PlacedDict({key: inner for key, inner in value.items() if key != "train"})
+        component.where = getattr(value, "where", "")
+        apart: dict[str, Any] = {"component": component}
+        if "train" in value:
+            apart["train"] = value["train"]
+        try:
+            return handler(apart)
+        except ValidationError as error:
+            raise failure(cls._without_component(details) for details in error.errors(include_url=False)) from None
+
+    @staticmethod
+    def _without_component(details: ErrorDetails) -> InitErrorDetails:
+        reworded = again(details)
+        location = details["loc"]
+        return {**reworded, "loc": location[1:] if location[:1] == ("component",) else location}
+
+    @model_serializer(mode="wrap")
+    def _beside_each_other(self, handler: SerializerFunctionWrapHandler, info: SerializationInfo) -> dict[str, Any]:
+        del info
+        return {**self.component.plain(), "train": handler(self)["train"]}
+
+
+class PlanSection(Section):
+    """How a training is laid over devices."""
+
+    data: Annotated[Integer, Ge(-1)] = Field(default=1, description="devices that share a batch; -1 takes all")
+    accumulate: Count = Field(default=1, description="portions in which each device works through its share")
+
+    @model_validator(mode="after")
+    def _has_devices(self) -> Self:
+        if self.data == 0:
+            raise failure([problem(("data",), "must be >= 1, or -1 for all devices", self.data)])
+        return self
