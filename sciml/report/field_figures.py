@@ -14,7 +14,7 @@ from sciml.report.canvas import FAINT, PREDICTION, SERIES, TRUTH, grid
 from sciml.report.contents import FieldComparison
 from sciml.report.spectrum import energy_spectrum
 
-MAX_PIXELS = 160  # per side of an image: more is hardly seen on the page and makes it heavy
+MAX_PIXELS = 144  # per side of an image: more is hardly seen on the page and makes it heavy
 MAX_CUTS = 4
 ERROR_COLORS, SIGNED_COLORS, POSITIVE_COLORS = "PuOr_r", "RdBu_r", "viridis"
 

@@ -105,7 +105,7 @@ def test_constant_zero_and_failed_predictions_are_drawn(tmp_path, truth, predict
 
 
 def test_size_and_number_of_figures_are_bounded(tmp_path):
-    size = 320  # two points to a pixel: the largest images there are, of noise, which does not compress
+    size = 288  # two points to a pixel: the largest images there are, of noise, which does not compress
     noise = np.random.default_rng(0).normal(size=(size, size))
     axis = np.linspace(0.0, 1.0, size)
     fields = [
