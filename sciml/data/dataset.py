@@ -57,9 +57,7 @@ class Dataset:
         identity = found.identity
         pieces = [_piece(folder / shard.file, shard.ids, identity) for shard in found.shards]
         provenance = {**identity.notes, **identity.provenance, "fingerprint": identity.fingerprint}
-        return cls(
-            identity.layout, HDF5Storage(pieces), name=str(folder), provenance=provenance, memory=memory
-        )
+        return cls(identity.layout, HDF5Storage(pieces), name=str(folder), provenance=provenance, memory=memory)
 
     def __len__(self) -> int:
         return self.layout.samples
@@ -77,9 +75,7 @@ class Dataset:
     def rows(self, split: str) -> np.ndarray:
         """Sample rows of one split, int64 (n,); DataError for an unknown one."""
         if split not in self._splits:
-            raise DataError(
-                f"no split {split!r} in {self.name}", expected=" | ".join(self._splits), got=split
-            )
+            raise DataError(f"no split {split!r} in {self.name}", expected=" | ".join(self._splits), got=split)
         return self._splits[split]
 
     def read(
@@ -169,7 +165,5 @@ class Dataset:
 def _piece(path: Path, ids: tuple[int, ...], identity: Identity) -> Piece:
     stored = tuple(int(i) for i in read_ids(path, identity))
     if stored != ids:
-        raise DataError(
-            f"{path} holds other samples than the manifest says", expected=ids[:8], got=stored[:8]
-        )
+        raise DataError(f"{path} holds other samples than the manifest says", expected=ids[:8], got=stored[:8])
     return Piece(path, stored, {v.name: f"{group}/{v.name}" for group, v in identity.layout})

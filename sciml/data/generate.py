@@ -120,9 +120,7 @@ def _compute(
     return failed, problem
 
 
-def _checked(
-    made: Simulated, ids: np.ndarray, layout: Layout
-) -> tuple[dict[str, np.ndarray], dict[int, str]]:
+def _checked(made: Simulated, ids: np.ndarray, layout: Layout) -> tuple[dict[str, np.ndarray], dict[int, str]]:
     """Arrays in the layout's order and shape, and all samples that must not be stored with the reason."""
     names = set(layout.names)
     if set(made.arrays) != names:
@@ -144,9 +142,7 @@ def _checked(
         with np.errstate(over="ignore"):
             values = arrays[variable.name] = values.astype(layout.dtype, copy=False)
         for row in np.flatnonzero(finite_count(values) < variable.size):
-            failed.setdefault(
-                int(ids[row]), _where_not_finite(variable.name, variable.axes, values[row], layout)
-            )
+            failed.setdefault(int(ids[row]), _where_not_finite(variable.name, variable.axes, values[row], layout))
     return arrays, failed
 
 

@@ -100,9 +100,7 @@ def load(folder: Path) -> Manifest:
     except (ValueError, KeyError, TypeError, UnicodeDecodeError) as error:
         raise DataError(f"{path} cannot be read", reason=f"{type(error).__name__}: {error}") from error
     if value.get("format_version") != VERSION:
-        raise DataError(
-            f"{path} has another format version", expected=VERSION, got=value.get("format_version")
-        )
+        raise DataError(f"{path} has another format version", expected=VERSION, got=value.get("format_version"))
     if fingerprint(layout, identity.provenance) != identity.fingerprint:
         raise IntegrityError(
             f"{path} was altered",

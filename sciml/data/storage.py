@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -37,11 +37,22 @@ class ArrayStorage:
 
 @dataclass(frozen=True)
 class Piece:
-    """One HDF5 file: the sample ids of its rows, and the data set that holds each variable."""
+    """One HDF5 file: the sample ids of its rows, and where each variable is: data set and, maybe, channel."""
 
     path: Path
     ids: tuple[int, ...]
     datasets: Mapping[str, str]
+    channels: Mapping[str, int] = field(default_factory=dict)
+
+    def shape(self, name: str, stored: h5py.Dataset) -> tuple[int, ...]:
+        """Shape of one sample of `name`."""
+        return stored.shape[1:-1] if name in self.channels else stored.shape[1:]
+
+    def slice(self, name: str, stored: h5py.Dataset, first: int, last: int) -> np.ndarray:
+        """Rows first, ..., last of `name`."""
+        if name in self.channels:
+            return stored[first : last + 1, ..., self.channels[name]]
+        return stored[first : last + 1]
 
 
 class HDF5Storage:
@@ -71,7 +82,7 @@ class HDF5Storage:
         for number, places in enumerate(parts):
             stored = self._dataset(number, name)
             if out is None:
-                out = np.empty((len(indices), *stored.shape[1:]), stored.dtype.newbyteorder("="))
+                out = np.empty((len(indices), *self.pieces[number].shape(name, stored)), stored.dtype.newbyteorder("="))
             if len(places):
                 values = self._read(number, stored, name, self._row_of[indices[places]])
                 out[places] = values
@@ -84,7 +95,7 @@ class HDF5Storage:
         wanted, back = np.unique(rows, return_inverse=True)
         runs = np.split(wanted, np.flatnonzero(np.diff(wanted) != 1) + 1)
         try:
-            values = np.concatenate([stored[int(run[0]) : int(run[-1]) + 1] for run in runs])
+            values = np.concatenate([piece.slice(name, stored, int(run[0]), int(run[-1])) for run in runs])
         except OSError as error:
             raise DataError(f"{name} in {piece.path} cannot be read", reason=str(error)) from error
         refuse_non_finite(name, values, np.asarray(piece.ids)[wanted], str(piece.path))
