@@ -5,6 +5,7 @@ package and reading a recipe load no jax.
 """
 
 from sciml.recipe.components import Component
+from sciml.recipe.json_schema import schema
 from sciml.recipe.messages import RecipeError
 from sciml.recipe.reading import read, read_text
 from sciml.recipe.recipe import Recipe
@@ -21,4 +22,5 @@ __all__ = [
     "TrainSection",
     "read",
     "read_text",
+    "schema",
 ]

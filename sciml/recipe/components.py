@@ -18,7 +18,7 @@ from sciml.registry import ComponentInfo, OptionInfo
 
 UPPER = ("high", "maximum")
 LOWER = ("low", "minimum")
-FILE_KEY = "x-sciml-component"
+MARK = "x-sciml-component"
 """Marks the places of the JSON schema that `sciml.recipe.schema` fills with the registered components."""
 
 
@@ -95,7 +95,7 @@ class Of:
     def __get_pydantic_json_schema__(self, schema: Any, handler: GetJsonSchemaHandler) -> dict[str, Any]:
         """A mark that `sciml.recipe.schema` replaces."""
         del schema, handler
-        return {FILE_KEY: list(self.categories), "number": self.number}
+        return {MARK: list(self.categories), "number": self.number}
 
     def check(self, value: Any, context: Mapping[str, Any] | None = None) -> Component | float:
         """The checked component; a pydantic ValidationError with every mistake in it."""

@@ -7,7 +7,7 @@ import json
 from pathlib import Path
 from typing import Annotated, Any, Self
 
-from annotated_types import Ge, MinLen
+from annotated_types import MinLen
 from pydantic import Field, model_validator
 
 from sciml import registry
@@ -17,7 +17,7 @@ from sciml.recipe.components import plain
 from sciml.recipe.messages import failure
 from sciml.recipe.paths import Name
 from sciml.recipe.sections import DataSection, FileData, ModelSection, PlanSection, ProblemSection, Section
-from sciml.recipe.values import Integer, Text
+from sciml.recipe.values import Natural, Text
 
 
 class Recipe(Section):
@@ -28,7 +28,7 @@ class Recipe(Section):
     """
 
     name: Name
-    seed: Annotated[Integer, Ge(0)] = 0
+    seed: Natural = 0
     run: Annotated[Text, MinLen(1)] | None = Field(
         default=None, description="folder of the run; runs/<name> if left out"
     )

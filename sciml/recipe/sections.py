@@ -13,6 +13,7 @@ from pydantic import (
     Field,
     SerializationInfo,
     SerializerFunctionWrapHandler,
+    Strict,
     ValidationError,
     ValidationInfo,
     WrapValidator,
@@ -25,17 +26,20 @@ from sciml.recipe.components import Component, Of
 from sciml.recipe.document import PlacedDict
 from sciml.recipe.messages import again, failure, missing_key, problem, unknown_key
 from sciml.recipe.paths import ExistingFile
-from sciml.recipe.values import Count, Integer, Number, Positive, Switch, Text, in_one_message
+from sciml.recipe.values import WHOLE, Count, Natural, Number, Positive, Switch, Text, in_one_message
 
 AxisName = Literal["x", "y", "z"]
 Precision = Literal["float32", "float64"]
-OneOrMore = BeforeValidator(lambda value: [value] if isinstance(value, str) else value)
-Names = Annotated[tuple[Text, ...], OneOrMore, MinLen(1)]
+OneOrMore = BeforeValidator(
+    lambda value: [value] if isinstance(value, str) else value, json_schema_input_type=str | tuple[str, ...]
+)
+Names = Annotated[tuple[Text, ...], MinLen(1), OneOrMore]
 Times = Annotated[
     Count | Annotated[tuple[Number, ...], MinLen(1)],
     in_one_message("a whole number >= 1 or a list of numbers"),
 ]
 Points = Annotated[Text | tuple[Number, ...], in_one_message("text or a list of numbers")]
+Share = Annotated[int | float, in_one_message("a share between 0 and 1 or a whole number >= 1"), Gt(0)]
 Weight = Annotated[Number, Ge(0)]
 Coefficient = Annotated[Component | float, Of(("field",), number=True)]
 
@@ -121,7 +125,10 @@ def _condition(value: Any, handler: Callable[[Any], Any], info: ValidationInfo) 
     return CONDITIONS[given["kind"]].model_validate(given, context=info.context)
 
 
-Condition = Annotated[Dirichlet | Neumann | Robin, WrapValidator(_condition)]
+Condition = Annotated[
+    Dirichlet | Neumann | Robin,
+    WrapValidator(_condition, json_schema_input_type=Dirichlet | Neumann | Robin | Literal["dirichlet", "neumann"]),
+]
 
 
 class ProblemSection(Section):
@@ -145,7 +152,7 @@ class Samples(Section):
     """How many samples are made for each purpose."""
 
     train: Count
-    validation: Annotated[Integer, Ge(0)] = 0
+    validation: Natural = 0
     test: Count = 1
 
     @property
@@ -154,25 +161,30 @@ class Samples(Section):
         return self.train + self.validation + self.test
 
 
-class Shares(Section):
-    """How the samples of a user's file are divided; the three shares add up to 1."""
+class Splits(Section):
+    """How the samples of a user's file are divided: three shares of all, or three numbers of samples."""
 
-    train: Annotated[Number, Gt(0), Field(lt=1)] = 0.8
-    validation: Annotated[Number, Ge(0), Field(lt=1)] = 0.1
-    test: Annotated[Number, Gt(0), Field(lt=1)] = 0.1
+    train: Share = 0.8
+    validation: Share = 0.1
+    test: Share = 0.1
 
     @model_validator(mode="after")
     def _add_up(self) -> Self:
-        total = self.train + self.validation + self.test
-        if abs(total - 1) > 1e-9:
-            raise failure([problem((), "the shares must add up to 1", total)])
+        sizes = (self.train, self.validation, self.test)
+        whole = all(isinstance(size, int) for size in sizes)
+        shares = all(isinstance(size, float) for size in sizes)
+        if not whole and not (shares and sum(sizes) <= 1 + 1e-9):
+            what = "must be three shares that sum to at most 1 (0.8, 0.1, 0.1) or three whole numbers"
+            raise failure([problem((), what, list(sizes))])
         return self
 
 
 class GeneratedData(Section):
     """Samples that a solver makes: the grid, the saved times, the method and the number of samples."""
 
-    grid: Annotated[dict[AxisName, Annotated[Integer, Ge(4)]], MinLen(1)] = Field(description="points per axis")
+    grid: Annotated[dict[AxisName, Annotated[int, Strict(), Ge(4), WHOLE]], MinLen(1)] = Field(
+        description="points per axis"
+    )
     times: Times | None = Field(
         default=None, description="number of equally spaced saved times after t = 0, or a list of times in s"
     )
@@ -191,13 +203,20 @@ class FileData(Section):
     parameters: Annotated[tuple[Text, ...], OneOrMore] = Field(
         default=(), description="arrays with one number per sample"
     )
-    axes: tuple[Text, ...] = Field(default=(), description="names of the axes after the first, e.g. [time, x]")
+    axes: dict[str, tuple[Text, ...]] = Field(
+        default={}, description="per array, names of its axes after the first: {u: [time, x]}"
+    )
+    periodic: tuple[Text, ...] = Field(default=(), description="names of the periodic axes")
     coordinates: dict[str, Points] = Field(
         default={}, description="per axis: the points, or the name of the array in the file that holds them"
     )
     units: dict[str, Text] = Field(default={}, description="unit of each array, parameter and axis")
-    splits: Shares = Shares()
-    dtype: Precision = "float64"
+    splits: Splits = Splits()
+
+    def arguments(self) -> dict[str, Any]:
+        """Keyword arguments of `sciml.data.open_arrays`, without `seed`."""
+        names = ("file", "input", "output", "parameters", "axes", "periodic", "coordinates", "units")
+        return {**{name: getattr(self, name) for name in names}, "splits": self.splits.model_dump()}
 
 
 def _which_data(value: Any, handler: Callable[[Any], Any], info: ValidationInfo) -> Any:
@@ -277,7 +296,9 @@ class ModelSection(Section):
 class PlanSection(Section):
     """How a training is laid over devices."""
 
-    data: Annotated[Integer, Ge(-1)] = Field(default=1, description="devices that share a batch; -1 takes all")
+    data: Annotated[int, Strict(), Ge(-1), WHOLE] = Field(
+        default=1, description="devices that share a batch; -1 takes all"
+    )
     accumulate: Count = Field(default=1, description="portions in which each device works through its share")
 
     @model_validator(mode="after")

@@ -30,11 +30,13 @@ def _switch(value: Any) -> Any:
     return SWITCHES.get(value.lower(), value) if isinstance(value, str) else value
 
 
-Integer = Annotated[int, Strict(), BeforeValidator(_whole)]
+WHOLE = BeforeValidator(_whole)
+Integer = Annotated[int, Strict(), WHOLE]
 Number = Annotated[float, Strict(), AllowInfNan(False)]
 Text = Annotated[str, Strict()]
 Switch = Annotated[bool, Strict(), BeforeValidator(_switch)]
-Count = Annotated[Integer, Ge(1)]
+Count = Annotated[int, Strict(), Ge(1), WHOLE]
+Natural = Annotated[int, Strict(), Ge(0), WHOLE]
 Positive = Annotated[Number, Gt(0)]
 
 SCALARS: dict[str, Any] = {"int": Integer, "float": Number, "str": Text, "bool": Switch, "None": None}
