@@ -1,0 +1,1 @@
+"""Neural operators and surrogates: Fourier neural operator, DeepONet, plain perceptron."""

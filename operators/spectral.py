@@ -32,7 +32,7 @@ class SpectralConv(nnx.Module):
     Maps `(*space, in)` to `(*space, out)`. Wave numbers above the grid's own limit are left out, so that one
     set of weights serves every grid, odd ones included; with `output_shape` the result is evaluated on
     another grid of the same box, exactly. All products are real matrix products, so that the exported
-    program holds no FFT; `mode="fft"` gives the same numbers by FFT.
+    program holds no FFT; `mode="fft"` gives the same numbers by FFT. `gain` scales the initial weights.
     """
 
     def __init__(
@@ -42,13 +42,14 @@ class SpectralConv(nnx.Module):
         series: tuple[AxisSeries, ...],
         *,
         mode: Mode = "dft",
+        gain: float = 1.0,
         dtype: jnp.dtype | type = jnp.float32,
         rngs: nnx.Rngs,
     ) -> None:
         self.series, self.mode = series, mode
         self.parts = 2 if any("fourier" in s.basis for s in series) else 1
         shape = (*(s.size for s in series), channels_in, self.parts, channels_out)
-        scale = (1.0 / (self.parts * channels_in)) ** 0.5
+        scale = gain * (1.0 / (self.parts * channels_in)) ** 0.5
         self.weight = nnx.Param(scale * jax.random.normal(rngs.params(), shape, dtype))
 
     def __call__(
@@ -58,7 +59,7 @@ class SpectralConv(nnx.Module):
         output_shape: tuple[int, ...] | None = None,
         gain: Float[Array, "*modes channels"] | None = None,
     ) -> Float[Array, "*space_out channels_out"]:
-        """`gain` multiplies each kept frequency of each output channel (conditioning on scalars)."""
+        """One sample; `gain` multiplies each kept frequency of each output channel (conditioning on scalars)."""
         shape_in = x.shape[:-1]
         shape_out = shape_in if output_shape is None else output_shape
         kept = tuple(s.on(a, b) for s, a, b in zip(self.series, shape_in, shape_out, strict=True))
