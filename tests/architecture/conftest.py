@@ -49,9 +49,7 @@ def _files(folder: Path) -> Iterator[Path]:
 def _read(root: Path, folders: tuple[str, ...]) -> tuple[Source, ...]:
     paths = [path for folder in folders for path in _files(root / folder)]
     texts = [path.read_text(encoding="utf-8") for path in paths]
-    return tuple(
-        Source(path.relative_to(root), text, ast.parse(text)) for path, text in zip(paths, texts, strict=True)
-    )
+    return tuple(Source(path.relative_to(root), text, ast.parse(text)) for path, text in zip(paths, texts, strict=True))
 
 
 @pytest.fixture(scope="session")

@@ -9,7 +9,9 @@ from pathlib import Path
 
 import pytest
 
-HEAVY = frozenset("jax jaxlib flax optax orbax grain h5py matplotlib scipy tensorboardX mpi4py".split())
+HEAVY = frozenset(
+    ("jax", "jaxlib", "flax", "optax", "orbax", "grain", "h5py", "matplotlib", "scipy", "tensorboardX", "mpi4py")
+)
 LIGHT_MODULES = (
     "sciml",
     "sciml.errors",
