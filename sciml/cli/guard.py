@@ -1,0 +1,71 @@
+"""From exceptions to one message on stderr and an exit code; the table of codes is in `sciml.errors`."""
+
+from __future__ import annotations
+
+import functools
+import os
+import sys
+import traceback
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+import typer
+
+from sciml.errors import SciMLError
+
+F = TypeVar("F", bound=Callable[..., None])
+
+INTERNAL, STORAGE, PERMISSION, INTERRUPTED = 70, 74, 77, 130
+
+
+def guarded(command: F) -> F:
+    """Decorator: a failure of the command is explained on stderr and becomes its exit code."""
+
+    @functools.wraps(command)
+    def run(*args: Any, **kwargs: Any) -> None:
+        try:
+            command(*args, **kwargs)
+            sys.stdout.flush()
+        except BrokenPipeError:
+            # The reader (`| head`) is gone; what is still buffered must not fail at interpreter exit.
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            raise typer.Exit(STORAGE) from None
+        except (Exception, KeyboardInterrupt) as error:
+            if isinstance(error, typer.Exit | typer.Abort | typer.BadParameter):
+                raise
+            if os.environ.get("SCIML_DEBUG"):
+                traceback.print_exc()
+            message, code = explain(error)
+            typer.echo(message, err=True)
+            raise typer.Exit(code) from None
+
+    return run  # pyright: ignore[reportReturnType] -- functools.wraps keeps the signature
+
+
+@functools.singledispatch
+def explain(error: BaseException) -> tuple[str, int]:
+    """Message and exit code of a failure; those that no one foresaw are internal errors."""
+    hint = "set SCIML_DEBUG=1 for the traceback"
+    return f"internal error: {type(error).__name__}: {error} ({hint})", INTERNAL
+
+
+@explain.register
+def _(error: SciMLError) -> tuple[str, int]:
+    notes = getattr(error, "__notes__", [])
+    return "\n".join([str(error), *notes]), error.exit_code
+
+
+@explain.register
+def _(error: KeyboardInterrupt) -> tuple[str, int]:
+    del error
+    return "interrupted", INTERRUPTED
+
+
+@explain.register
+def _(error: OSError) -> tuple[str, int]:
+    return f"{error.filename or 'input/output'}: {error.strerror or error}", STORAGE
+
+
+@explain.register
+def _(error: PermissionError) -> tuple[str, int]:
+    return f"{error.filename}: {error.strerror}", PERMISSION

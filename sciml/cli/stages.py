@@ -1,0 +1,94 @@
+"""`run` and its four stages. Each reads the recipe, then hands over to `sciml.pipeline`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from types import ModuleType
+from typing import Annotated, TypeAlias
+
+import typer
+
+from sciml.recipe import Recipe, read
+
+RECIPE = "recipe.yaml"
+"""Name of the resolved recipe in a run folder."""
+
+File: TypeAlias = Annotated[Path, typer.Argument(metavar="FILE", help="A recipe, or the folder of a run.")]
+Overrides: TypeAlias = Annotated[
+    list[str] | None,
+    typer.Argument(metavar="[KEY.SUB=VALUE]...", help="Changes to the recipe, e.g. models.fno.width=64."),
+]
+RunFolder: TypeAlias = Annotated[
+    Path | None,
+    typer.Option("--run-folder", "-o", metavar="DIR", help="Where results go (default: runs/<name>)."),
+]
+DryRun: TypeAlias = Annotated[
+    bool, typer.Option("--dry-run", help="Print the resolved recipe, parameter counts and memory; do nothing.")
+]
+Models: TypeAlias = Annotated[
+    list[str] | None, typer.Option("--model", "-m", metavar="NAME", help="Only this model (may be repeated).")
+]
+
+
+def run(file: File, overrides: Overrides = None, run_folder: RunFolder = None, dry_run: DryRun = False) -> None:
+    """Generate, train, evaluate and export.
+
+    What is already there and verified is skipped.
+    """
+    recipe, folder = _prepared(file, overrides, run_folder)
+    if dry_run:
+        typer.echo(_pipeline().describe(recipe))
+    else:
+        _pipeline().run(recipe, folder)
+
+
+def generate(file: File, overrides: Overrides = None, run_folder: RunFolder = None) -> None:
+    """Solve the problem for every sample.
+
+    May be started by mpiexec: every rank writes its own shard.
+    """
+    _pipeline().generate(*_prepared(file, overrides, run_folder))
+
+
+def train(file: File, overrides: Overrides = None, run_folder: RunFolder = None, model: Models = None) -> None:
+    """Train the models on the data.
+
+    Starts from the last verified checkpoint where there is one.
+    """
+    recipe, folder = _prepared(file, overrides, run_folder)
+    for name in model or ():
+        if name not in recipe.models:
+            known = ", ".join(recipe.models)
+            raise typer.BadParameter(f"no model {name!r} in {file}; it has {known}", param_hint="--model")
+    _pipeline().train(recipe, folder, model or None)
+
+
+def evaluate(file: File, overrides: Overrides = None, run_folder: RunFolder = None) -> None:
+    """Compare the models with the solver; report.html.
+
+    On held-out samples; prints the table and writes the report.
+    """
+    _pipeline().evaluate(*_prepared(file, overrides, run_folder))
+
+
+def export(file: File, overrides: Overrides = None, run_folder: RunFolder = None) -> None:
+    """Write one surrogate folder (.sciml) per model."""
+    _pipeline().export(*_prepared(file, overrides, run_folder))
+
+
+def recipe_file(path: Path) -> Path:
+    """The recipe of a run when `path` is its folder, else `path`."""
+    inside = path / RECIPE
+    return inside if inside.is_file() else path
+
+
+def _prepared(file: Path, overrides: list[str] | None, run_folder: Path | None) -> tuple[Recipe, Path]:
+    recipe = read(recipe_file(file), overrides or ())
+    own_folder = file if recipe_file(file) != file else recipe.run_folder
+    return recipe, run_folder or own_folder
+
+
+def _pipeline() -> ModuleType:
+    from sciml import pipeline
+
+    return pipeline
