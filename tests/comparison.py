@@ -5,7 +5,7 @@ Import it as `from comparison import assert_close` (the tests folder is on pytes
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import jax
@@ -26,6 +26,12 @@ def assert_identical(actual: Any, expected: Any) -> None:
     """Two PyTrees, random keys included, agree in every bit, NaN included."""
     for where, a, e in _pairs(actual, expected, dtype=True):
         assert a.tobytes() == e.tobytes(), f"{where} differs by up to {np.max(np.abs(a - e))}"
+
+
+def assert_none(found: Iterable[str]) -> None:
+    """Nothing was found; otherwise the message shows all of it, one a line."""
+    offenders = sorted(found)
+    assert not offenders, "\n".join(["", *offenders])
 
 
 def observed_order(spacings: Any, errors: Any) -> float:

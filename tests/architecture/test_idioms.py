@@ -6,6 +6,8 @@ import ast
 from collections import Counter
 from collections.abc import Iterator
 
+from comparison import assert_none
+
 MAX_STRING_COMPARISONS = 2
 
 
@@ -29,13 +31,13 @@ def _is_string(node: ast.expr) -> bool:
 
 def test_no_chain_of_string_comparisons(sources):
     """More than two names to choose from is a registry, a dict or a dispatch."""
-    assert not [
+    assert_none(
         f"{source.at(function)} {function.name}: {subject} is compared with {count} strings"
         for source in sources
         for function in source.functions()
         for subject, count in _string_comparisons(function).items()
         if count > MAX_STRING_COMPARISONS
-    ]
+    )
 
 
 def _public(body: list[ast.stmt]) -> Iterator[ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef]:
@@ -61,7 +63,7 @@ def test_public_names_have_docstrings(sources):
             methods = list(_public(node.body)) if _defines_an_interface(node) else []
             names = [n for n in (node, *methods) if not _is_variant(n)]
             missing += [f"{source.at(n)} {n.name}" for n in names if ast.get_docstring(n) is None]
-    assert not missing
+    assert_none(missing)
 
 
 def _is_variant(node: ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef) -> bool:
@@ -91,15 +93,15 @@ def test_modules_that_use_jax_turn_on_64_bit(sources):
     while following := {m for m, names in imports.items() if m not in switched and names & switched}:
         switched |= following
     jax_users = {m for m, names in imports.items() if {"jax", "flax", "optax"} & {n.split(".")[0] for n in names}}
-    assert not sorted(jax_users - switched)
+    assert_none(jax_users - switched)
 
 
 def test_links_are_never_imported_by_their_bare_name(sources, test_sources):
     """`import solvers` from the repository root would make a second copy of every module."""
     bare = ("solvers", "operators", "pinn")
-    assert not [
+    assert_none(
         f"{source.path}: {name}"
         for source in (*sources, *test_sources)
         for name in _imported(source.tree)
         if name.split(".")[0] in bare
-    ]
+    )

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import ast
 
+from comparison import assert_none
+
 FILE_LINES, FUNCTION_LINES = 400, 60
 TABLE_MARKER = "# file of coefficients"  # stands alone on a line of a file that is a table and nothing else
 
@@ -20,7 +22,7 @@ def _lines(function: ast.FunctionDef | ast.AsyncFunctionDef) -> int:
 def test_files_are_short(sources, test_sources):
     lengths = {source.path: source.text.count("\n") for source in (*sources, *test_sources)}
     exempt = {source.path for source in sources if f"\n{TABLE_MARKER}\n" in source.text}
-    assert not {str(path): n for path, n in lengths.items() if n > FILE_LINES and path not in exempt}
+    assert_none(f"{path}: {n} lines" for path, n in lengths.items() if n > FILE_LINES and path not in exempt)
 
 
 def test_functions_are_short(sources, test_sources):
@@ -29,4 +31,4 @@ def test_functions_are_short(sources, test_sources):
         for source in (*sources, *test_sources)
         for function in source.functions()
     }
-    assert not {where: n for where, n in lengths.items() if n > FUNCTION_LINES}
+    assert_none(f"{where}: {n} lines" for where, n in lengths.items() if n > FUNCTION_LINES)

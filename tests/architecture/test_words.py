@@ -7,6 +7,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
+from comparison import assert_none
 
 BANNED_MODULES = {"utils", "util", "helpers", "helper", "misc", "common"}
 # Put together from parts, so that this file does not contain what it looks for.
@@ -40,18 +41,18 @@ def _found(texts: dict[str, str], pattern: re.Pattern[str]) -> list[str]:
 
 
 def test_no_path_of_a_developers_machine(committed):
-    assert not _found(committed, MACHINE_PATHS)
+    assert_none(_found(committed, MACHINE_PATHS))
 
 
 def test_nothing_left_open(committed):
-    assert not _found(committed, OPEN_ENDS)
+    assert_none(_found(committed, OPEN_ENDS))
 
 
 def test_a_silenced_check_says_why(committed):
     """`# noqa: E501 -- reason`, or with the reason in parentheses."""
-    assert not _found({n: text for n, text in committed.items() if n.endswith(".py")}, SILENCED)
+    assert_none(_found({n: text for n, text in committed.items() if n.endswith(".py")}, SILENCED))
 
 
 def test_no_dumping_ground(sources):
-    assert not [str(source.path) for source in sources if source.path.stem in BANNED_MODULES]
-    assert not [str(source.path) for source in sources if BANNED_MODULES.intersection(source.path.parts)]
+    assert_none(str(source.path) for source in sources if source.path.stem in BANNED_MODULES)
+    assert_none(str(source.path) for source in sources if BANNED_MODULES.intersection(source.path.parts))
