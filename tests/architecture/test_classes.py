@@ -39,7 +39,7 @@ def _fields(cls: type) -> set[str]:
 
 
 def _is_neutral(method: Any) -> bool:
-    """A part that may be left out: besides words, the method only returns a constant or an empty container."""
+    """A part that may be left out: besides words, the method only returns a constant, nothing, or its argument."""
     try:
         (function,) = ast.parse(textwrap.dedent(inspect.getsource(method))).body
     except (OSError, TypeError, SyntaxError):
@@ -51,7 +51,7 @@ def _is_neutral(method: Any) -> bool:
 
 
 def _is_literal(value: ast.expr | None) -> bool:
-    if value is None or isinstance(value, ast.Constant):
+    if value is None or isinstance(value, ast.Constant | ast.Name):
         return True
     return isinstance(value, ast.Dict | ast.Tuple | ast.List) and not list(ast.iter_child_nodes(value))[1:]
 
@@ -85,5 +85,5 @@ def test_dataclasses_are_frozen(classes):
     assert_none(
         f"{cls.__module__}.{cls.__qualname__}"
         for cls in classes
-        if dataclasses.is_dataclass(cls) and not cls.__dataclass_params__.frozen
+        if dataclasses.is_dataclass(cls) and not cls.__dataclass_params__.frozen and cls.__name__[0] != "_"
     )
