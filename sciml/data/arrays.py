@@ -114,14 +114,13 @@ def _arrays(
     stated: Mapping[str, Sequence[str]],
 ) -> tuple[list[_Array], int]:
     """Every array with its axes, and the number of samples they share."""
+    _refuse_choice(names)
     found: dict[str, tuple[str, tuple[int, ...], np.dtype]] = {}
     for group, members in names.items():
         for name in members:
             container.require(name, group.removesuffix("s"))
             shape, dtype = container.describe(name)
             found[name] = (group, shape, native_dtype(dtype, name, container.path))
-    if not names["inputs"] + names["parameters"] or not names["outputs"]:
-        raise ConfigError("nothing to learn", expected="at least one input or parameter and one output", got=names)
     samples = _sample_count({name: shape for name, (_, shape, _) in found.items()}, container.path)
     shapes = {group: {n: found[n][1][1:] for n in members} for group, members in names.items()}
     _refuse_wide_parameters(shapes["parameters"])
@@ -132,6 +131,14 @@ def _arrays(
         axes = axis_names.axes_of(name, shape[1:], space, stated_axes)
         arrays.append(_Array(name, group, axes, shape[1:], dtype))
     return arrays, samples
+
+
+def _refuse_choice(names: Mapping[str, tuple[str, ...]]) -> None:
+    if not names["inputs"] + names["parameters"] or not names["outputs"]:
+        raise ConfigError("nothing to learn", expected="at least one input or parameter and one output", got=names)
+    chosen = [name for members in names.values() for name in members]
+    if len(set(chosen)) < len(chosen):
+        raise ConfigError("an array is used twice", expected="each as input, output or parameter", got=names)
 
 
 def _refuse_wide_parameters(shapes: Mapping[str, tuple[int, ...]]) -> None:

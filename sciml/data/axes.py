@@ -27,7 +27,7 @@ class Space:
 
     def readings(self, shape: tuple[int, ...]) -> list[tuple[str, ...]]:
         """All ways to read the shape of one sample: a scalar, or space with time before and channel after."""
-        around = [((), ()), ((TIME,), ()), ((), (CHANNEL,)), ((TIME,), (CHANNEL,))]
+        around = [((), ()), ((TIME,), ()), ((), (CHANNEL,)), ((TIME,), (CHANNEL,))] if self.axes else []
         candidates = [(), *((*before, *self.axes, *after) for before, after in around)]
         candidates += [(TIME,)] if self.times is not None else []
         return [axes for axes in dict.fromkeys(candidates) if self.fits(axes, shape)]
