@@ -11,10 +11,9 @@ import tomllib
 from pathlib import Path
 
 import grimp
+from generated import update
 
 ROOT = Path(__file__).resolve().parent.parent
-PAGE = ROOT / "docs" / "architecture.md"
-BEGIN, END = "<!-- import graph: written by docs/architecture_graph.py -->", "<!-- end of import graph -->"
 
 
 def layers() -> list[list[str]]:
@@ -82,19 +81,5 @@ def text() -> str:
     return "\n".join([*drawing, "```", "", *table])
 
 
-def main() -> int:
-    """Write the page, or compare it with `--check`."""
-    page = PAGE.read_text(encoding="utf-8")
-    before, rest = page.split(BEGIN)
-    after = rest.split(END)[1]
-    current = f"{before}{BEGIN}\n\n{text()}\n\n{END}{after}"
-    if "--check" in sys.argv[1:]:
-        if page != current:
-            print("docs/architecture.md is not the real import graph; run: python docs/architecture_graph.py")
-        return page != current
-    PAGE.write_text(current, encoding="utf-8")
-    return 0
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(update("architecture.md", "architecture_graph.py", text()))
