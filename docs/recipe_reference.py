@@ -37,6 +37,7 @@ KINDS = {
     "optimizer": "Optimizers",
     "quantity": "Quantities of interest",
 }
+WORDS = {"integer": "whole number", "string": "text", "boolean": "`true` \\| `false`"}
 
 
 def text() -> str:
@@ -72,9 +73,8 @@ def _type(value: Mapping[str, Any]) -> str:
     if value.get("type") == "object":
         inner = value.get("additionalProperties")
         return "mapping of " + _type(inner) if isinstance(inner, dict) else "mapping"
-    return {"integer": "whole number", "string": "text", "boolean": "`true` \\| `false`"}.get(
-        value.get("type", ""), value.get("type", "any")
-    ) + _limits(value)
+    kind = str(value.get("type", "any"))
+    return WORDS.get(kind, kind) + _limits(value)
 
 
 def _limits(value: Mapping[str, Any]) -> str:
