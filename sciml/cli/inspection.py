@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from sciml import recipe
 from sciml.cli.stages import RECIPE
 from sciml.errors import CannotCreateError, ConfigError, DataError, NumericalError
 
@@ -154,7 +153,9 @@ def _is_recipe(path: Path) -> bool:
 
 
 def _run_lines(path: Path) -> Iterator[str]:
-    read = recipe.read(path / RECIPE)
+    from sciml.recipe import read as read_recipe
+
+    read = read_recipe(path / RECIPE)
     yield f"run of the recipe {read.name!r} ({read.hash()[:12]})"
     yield f"models: {', '.join(read.models)}"
     for entry in sorted(path.iterdir()):
@@ -185,7 +186,9 @@ def _surrogate_lines(path: Path) -> Iterator[str]:
 
 
 def _recipe_lines(path: Path) -> Iterator[str]:
-    read = recipe.read(path)
+    from sciml.recipe import read as read_recipe
+
+    read = read_recipe(path)
     yield f"recipe {read.name!r} ({read.hash()[:12]}), run folder {read.run_folder}"
     yield read.to_yaml().rstrip()
 

@@ -1,14 +1,18 @@
-"""`run` and its four stages. Each reads the recipe, then hands over to `sciml.pipeline`."""
+"""`run` and its four stages. Each reads the recipe, then hands over to `sciml.pipeline`.
+
+Imports stand inside the functions wherever a command can do without them: `sciml --help` must be quick.
+"""
 
 from __future__ import annotations
 
 from pathlib import Path
 from types import ModuleType
-from typing import Annotated, TypeAlias
+from typing import TYPE_CHECKING, Annotated, TypeAlias
 
 import typer
 
-from sciml.recipe import Recipe, read
+if TYPE_CHECKING:
+    from sciml.recipe import Recipe
 
 RECIPE = "recipe.yaml"
 """Name of the resolved recipe in a run folder."""
@@ -83,6 +87,8 @@ def recipe_file(path: Path) -> Path:
 
 
 def _prepared(file: Path, overrides: list[str] | None, run_folder: Path | None) -> tuple[Recipe, Path]:
+    from sciml.recipe import read
+
     recipe = read(recipe_file(file), overrides or ())
     own_folder = file if recipe_file(file) != file else recipe.run_folder
     return recipe, run_folder or own_folder

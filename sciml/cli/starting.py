@@ -8,10 +8,10 @@ from typing import Annotated
 
 import typer
 
-from sciml import recipe, registry
+from sciml import registry
+from sciml.cli import starters
 from sciml.cli.stages import File, Overrides, recipe_file
 from sciml.errors import CannotCreateError, ConfigError, PermissionDeniedError
-from sciml.recipe import starters
 
 SCHEMA = "sciml.schema.json"
 
@@ -44,7 +44,9 @@ def validate(
 
     Nothing is run, written or imported.
     """
-    checked = recipe.read(recipe_file(file), overrides or ())
+    from sciml.recipe import read
+
+    checked = read(recipe_file(file), overrides or ())
     typer.echo(checked.to_yaml() if resolved else f"{file}: valid ({checked.hash()[:12]})", nl=not resolved)
 
 
@@ -100,7 +102,9 @@ def _print_options(info: registry.ComponentInfo) -> None:
 
 
 def _schema_text() -> str:
-    return json.dumps(recipe.schema(), indent=1) + "\n"
+    from sciml.recipe import schema as recipe_schema
+
+    return json.dumps(recipe_schema(), indent=1) + "\n"
 
 
 def _create(path: Path, text: str) -> None:

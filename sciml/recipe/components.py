@@ -12,7 +12,7 @@ from pydantic_core import InitErrorDetails, core_schema
 
 from sciml import registry
 from sciml.errors import ConfigError
-from sciml.recipe.messages import again, failure, missing_key, problem, shorten, unknown_key
+from sciml.recipe.messages import again, failure, missing_key, problem, unknown_key
 from sciml.recipe.values import adapter
 from sciml.registry import ComponentInfo, OptionInfo
 
@@ -152,7 +152,7 @@ def _lookup(
     known = {name: category for category in reversed(categories) for name in registry.names(category)}
     if kind not in known:
         hint = registry.suggestion(kind, known) or f", known: {', '.join(sorted(known)) or 'none'}"
-        raise failure([problem(at, f"unknown {what} {shorten(kind)}{hint}", at_key=True)])
+        raise failure([problem(at, f"unknown {what}{hint}", kind)])
     return known[kind], kind, registry.describe(known[kind], kind)
 
 

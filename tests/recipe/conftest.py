@@ -133,7 +133,9 @@ def components(tmp_path_factory, monkeypatch) -> Path:
 
 
 class Folder:
-    """A folder with a recipe in it."""
+    """A folder with a recipe in it; `text` is a correct one."""
+
+    text = HEAT
 
     def __init__(self, path: Path) -> None:
         self.path = path
