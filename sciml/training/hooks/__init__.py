@@ -1,0 +1,1 @@
+"""What happens around the training steps: logging, checkpoints, evaluation, guards."""
