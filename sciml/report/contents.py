@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from sciml.errors import DataError
+from sciml.metrics import relative_l2
 
 
 @dataclass(frozen=True)
@@ -124,12 +125,3 @@ class Contents:
     quantities: Sequence[QuantityComparison] = ()
     curves: Sequence[Curve] = ()
     environment: Mapping[str, str] = field(default_factory=dict)
-
-
-def relative_l2(prediction: np.ndarray, truth: np.ndarray) -> float:
-    """||prediction - truth|| / ||truth||; infinite when the truth is zero and the prediction is not."""
-    difference = float(np.linalg.norm(np.asarray(prediction, dtype=float) - truth))
-    scale = float(np.linalg.norm(np.asarray(truth, dtype=float)))
-    if scale == 0.0:
-        return 0.0 if difference == 0.0 else math.inf
-    return difference / scale

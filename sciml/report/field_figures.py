@@ -12,7 +12,7 @@ from matplotlib.ticker import ScalarFormatter
 
 from sciml.report.canvas import FAINT, PREDICTION, SERIES, TRUTH, grid
 from sciml.report.contents import FieldComparison
-from sciml.report.spectrum import energy_spectrum
+from sciml.report.spectrum import drawn_spectrum
 
 MAX_PIXELS = 144  # per side of an image: more is hardly seen on the page and makes it heavy
 MAX_CUTS = 4
@@ -152,8 +152,8 @@ def _spectrum(panel: Axes, comparison: FieldComparison) -> None:
         (comparison.prediction, "prediction", {"color": PREDICTION, "linestyle": (0, (4, 2))}),
     ):
         last = values if comparison.times is None else values[-1]
-        waves, energy = energy_spectrum(np.asarray(last), axes, periodic=comparison.periodic)
-        panel.plot(waves[1:], np.where(energy > 0, energy, np.nan)[1:], label=label, **look)
+        waves, energy = drawn_spectrum(np.asarray(last), axes, periodic=comparison.periodic)
+        panel.plot(waves, np.where(energy > 0, energy, np.nan), label=label, **look)
     panel.set_xscale("log")
     panel.set_yscale("log")
     panel.set_title("energy spectrum" + ("" if comparison.times is None else ", last time"))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -10,19 +9,19 @@ from typing import Any
 import jinja2
 
 import sciml
-from sciml.errors import CannotCreateError
 from sciml.report.canvas import inline_svg, style
 from sciml.report.contents import Contents, Curve, FieldComparison, ModelRow, QuantityComparison
 from sciml.report.field_figures import field_figure, first, largest_error, shown_slice
 from sciml.report.table import used_columns
 from sciml.report.template import TEMPLATE
 from sciml.report.training_figures import curves_figure, quantities_figure
+from sciml.runfolder import write_text
 
 MAX_FIELDS, MAX_QUANTITIES, MAX_CURVES = 12, 12, 12  # keeps the page below 5 MB
 
 
 def write_report(
-    path: str | os.PathLike[str],
+    path: str | Path,
     *,
     title: str,
     recipe_text: str = "",
@@ -38,22 +37,12 @@ def write_report(
     The file appears complete or not at all: it is written beside its place, then renamed.
 
     Raises:
-        CannotCreateError: the file cannot be written.
+        CannotCreateError, PermissionDeniedError, StorageError: the file cannot be written.
     """
     contents = Contents(title, recipe_text, facts or {}, rows, fields, quantities, curves, environment or {})
     text = render(contents)
-    path = Path(path)
-    part = path.with_name(path.name + ".part")
-    try:
-        part.write_text(text, encoding="utf-8")
-        part.replace(path)
-    except OSError as error:
-        raise CannotCreateError(
-            f"cannot write the report {path}",
-            got=f"{type(error).__name__}: {error.strerror}",
-            fix="give a folder that exists and may be written to, on a disk with some megabytes left",
-        ) from error
-    return path
+    write_text(path, text)
+    return Path(path)
 
 
 def render(contents: Contents) -> str:

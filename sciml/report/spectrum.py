@@ -1,22 +1,24 @@
-"""Energy spectrum of a field on a uniform grid, summed over shells of equal wavenumber."""
+"""Spectrum of a field as it is drawn: over whole wavenumbers, with the ends of a bounded field brought together."""
 
 from __future__ import annotations
 
 import numpy as np
 
+from sciml.metrics import radial_spectrum
 
-def energy_spectrum(
+
+def drawn_spectrum(
     values: np.ndarray, axes: tuple[np.ndarray, ...], *, periodic: bool = True
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Wavenumbers k (cycles per box, of the longest side) and the energy in each shell of width one.
+    """Wavenumbers 1, 2, ... (cycles along the longest side) and the spectral density in each shell.
 
-    By Parseval's theorem the energies of a periodic field, its mean value (k = 0) included, add up to half its
-    mean square, as far as shells are complete. A bounded field is first freed of its mean and multiplied with a
-    Hann window, since its ends do not meet: its spectrum tells scales apart but does not add up.
+    A bounded field is first freed of its mean and multiplied with a Hann window, since its ends do not meet: its
+    spectrum tells scales apart, but does not sum to the mean square. Shells that the corners of wavenumber space
+    hold only in part are left out.
 
     Args:
-        values: real, shape (*space).
-        axes: uniform coordinates along each axis, in the field's own length unit.
+        values: real, shape (*space); what is not finite counts as zero.
+        axes: uniform coordinates along each axis.
         periodic: False for a field on a bounded box.
     """
     field = np.nan_to_num(np.asarray(values, dtype=float))
@@ -25,14 +27,7 @@ def energy_spectrum(
         for axis, size in enumerate(field.shape):
             window = np.hanning(size) if size > 2 else np.ones(size)
             field = field * window.reshape([-1 if a == axis else 1 for a in range(field.ndim)])
-    energy = 0.5 * np.abs(np.fft.fftn(field) / field.size) ** 2
     lengths = [abs(axis[1] - axis[0]) * len(axis) if len(axis) > 1 else 1.0 for axis in axes]
-    cycles = [
-        np.fft.fftfreq(n, d=1.0 / n) * max(lengths) / length for n, length in zip(field.shape, lengths, strict=True)
-    ]
-    radius = np.sqrt(sum(np.meshgrid(*(k**2 for k in cycles), indexing="ij")))
-    shell = np.rint(radius).astype(int)
-    # Corners of the box hold incomplete shells: everything beyond the smallest Nyquist number is left out.
-    highest = int(min(np.abs(k).max() for k in cycles))
-    sums = np.bincount(shell.ravel(), weights=energy.ravel(), minlength=highest + 1)[: highest + 1]
-    return np.arange(highest + 1), sums
+    _, density = radial_spectrum(field, lengths)
+    complete = int(min(len(axis) // 2 * max(lengths) / length for axis, length in zip(axes, lengths, strict=True)))
+    return np.arange(1, complete + 1), density[1 : complete + 1]

@@ -12,11 +12,11 @@ from sciml.report.canvas import FAINT, INK, SERIES, grid
 from sciml.report.contents import Curve, QuantityComparison
 
 MAX_POINTS = 600  # per curve
-LOSS_PREFIX, VALIDATION_PREFIX = "loss", "validation"
+LOSS_PREFIX, EVALUATION_PREFIX = "loss", "evaluation"
 
 
 def curves_figure(curves: Sequence[Curve]) -> Figure:
-    """One panel per model: total loss bold, its parts thin, validation figures as dots; logarithmic."""
+    """One panel per model: total loss bold, its parts thin, measurements on held-out samples as dots; logarithmic."""
     figure, panels = _panels(len(curves), columns=2 if len(curves) in (2, 4) else 3, height=2.9)
     for panel, curve in zip(panels, curves, strict=True):
         _curve(panel, curve)
@@ -29,7 +29,7 @@ def _curve(panel: Axes, curve: Curve) -> None:
     colors = dict(zip(parts, SERIES[1:] * len(parts), strict=False))
     for key, (steps, values) in series.items():
         kept = _thinned(len(steps))
-        if key.startswith(VALIDATION_PREFIX):
+        if key.startswith(EVALUATION_PREFIX):
             panel.plot(steps[kept], values[kept], ".-", markersize=4, linewidth=0.8, color=INK, label=key)
         elif key == LOSS_PREFIX:
             panel.plot(steps[kept], values[kept], color=SERIES[0], linewidth=1.5, label="training loss")
@@ -44,7 +44,7 @@ def _curve(panel: Axes, curve: Curve) -> None:
 
 
 def _is_shown(key: str) -> bool:
-    return key.startswith((LOSS_PREFIX, VALIDATION_PREFIX))
+    return key.startswith((LOSS_PREFIX, EVALUATION_PREFIX))
 
 
 def _thinned(size: int) -> np.ndarray:
