@@ -17,6 +17,10 @@ from sciml.data.disk import open_hdf5
 from sciml.errors import DataError
 from sciml.registry import suggestion
 
+NO_FIELD = {  # numpy's kinds of dtype: (why it is refused, what to do)
+    "O": ("objects are refused because loading them can run code", "save it as float64"),
+    "c": ("a complex field is two real ones", "store real and imaginary parts as two arrays"),
+}
 UNIT_ATTRIBUTES = ("unit", "units")
 
 
@@ -202,14 +206,13 @@ def native_dtype(dtype: np.dtype, name: str, path: Path) -> np.dtype:
     a warning says so, so that no conversion is silent.
     """
     if dtype.kind not in "fiu":
+        reason, fix = NO_FIELD.get(dtype.kind, ("it has no meaning as a field", "save it as float64"))
         raise DataError(
             f"{name} in {path} does not hold real numbers",
             expected="float32 or float64 (float16 and integers are converted)",
             got=f"dtype {dtype}",
-            reason="objects are refused because loading them can run code"
-            if dtype.kind == "O"
-            else "complex, text and boolean arrays have no single meaning as a field",
-            fix="store real and imaginary parts as two arrays" if dtype.kind == "c" else "save it as float64",
+            reason=reason,
+            fix=fix,
         )
     used = np.dtype("float32") if dtype.kind == "f" and dtype.itemsize <= 4 else np.dtype("float64")
     if dtype != used:

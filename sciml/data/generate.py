@@ -53,7 +53,7 @@ def generate(
     *,
     chunk: int = 32,
     provenance: Mapping[str, Any] | None = None,
-    notes: Mapping[str, Any] | None = None,
+    notes: Mapping[str, Any] | Callable[[], Mapping[str, Any]] | None = None,
     samples: int | None = None,
     comm: Any = None,
     progress: Progress | None = None,
@@ -64,8 +64,9 @@ def generate(
     the same ones together, so the bits of a sample do not depend on the number of ranks or on
     interruptions. `provenance` (seed, problem, solver and options, recipe section; JSON values) says what
     the data are: a folder with another one is refused. `notes` (measured solver error, full recipe text)
-    are recorded and not compared. `samples`: stop after this many ids now. `comm`: mpi4py communicator;
-    found by itself under mpiexec or srun. `progress(done, total)` counts the samples of this rank.
+    are recorded and not compared; a function that returns them is called on one rank, and only when there is
+    something to compute. `samples`: stop after this many ids now. `comm`: mpi4py communicator; found by
+    itself under mpiexec or srun. `progress(done, total)` counts the samples of this rank.
 
     Samples that failed or are not finite are never written; they are reported as NumericalError when
     all others are stored. Raises ConfigError (other layout or provenance in the folder), BusyError (another
@@ -75,11 +76,12 @@ def generate(
     started = time.perf_counter()
     folder, ranks = Path(folder), Ranks(comm)
     provenance = dict(provenance or {})
-    notes = {**origin.code(), **(notes or {})}
-    identity = Identity(layout, provenance, notes, fingerprint(layout, provenance))
+    identity = Identity(layout, provenance, {}, fingerprint(layout, provenance))
     with sole_owner(folder, ranks):
         plan, adopted = ranks.on_first(lambda: make_plan(folder, identity, chunk, samples))
-        writer = ShardWriter(folder, f"shard-{plan.number:03d}-{ranks.rank:04d}", identity)
+        if plan.missing:
+            plan = plan.noting(ranks.on_first(lambda: _noted(notes)))
+        writer = ShardWriter(folder, f"shard-{plan.number:03d}-{ranks.rank:04d}", plan.manifest.identity)
         failed, error = _compute(plan, simulate, writer, ranks, progress)
         shards = [shard for part in ranks.gather(writer.shards) for shard in part]
         ranks.on_first(lambda: plan.manifest.adding(shards).save(folder))
@@ -89,6 +91,10 @@ def generate(
     written = sum(shard.bytes for shard in shards)
     found = len(plan.manifest.ids) - adopted
     return Generated(computed, found, adopted, written, time.perf_counter() - started)
+
+
+def _noted(notes: Mapping[str, Any] | Callable[[], Mapping[str, Any]] | None) -> dict[str, Any]:
+    return {**origin.code(), **(notes() if callable(notes) else notes or {})}
 
 
 def _compute(
@@ -102,7 +108,8 @@ def _compute(
         for ids, mask in chunks:
             arrays, bad = _checked(simulate(ids), ids, writer.identity.layout)
             keep = mask & ~np.isin(ids, list(bad))
-            writer.add(ids[keep], {name: values[keep] for name, values in arrays.items()})
+            stored = arrays if keep.all() else {name: values[keep] for name, values in arrays.items()}
+            writer.add(ids[keep], stored)
             failed.update({i: why for i, why in bad.items() if i in ids[mask]})
             done += int(mask.sum())
             if progress is not None:

@@ -69,8 +69,8 @@ class Layout:
     `inputs`, `outputs` are fields or scalars, `parameters` scalars that describe the problem, `quantities`
     scalars computed from a trajectory; every name is used once. `coordinates` maps axis names ("time"
     included) to `Coordinate`. `splits` maps a split name to its number of samples: consecutive ranges of
-    sample ids in the order given. `dtype` is that of the arrays on disk, which are in the stated units.
-    Raises ConfigError for repeated names, sizes that disagree, an empty split, or an unknown dtype.
+    sample ids in the order given; one of 0 samples is left out. `dtype` is that of the arrays on disk,
+    which are in the stated units. Raises ConfigError for repeated names, sizes that disagree, no samples, or an unknown dtype.
     """
 
     inputs: tuple[Variable, ...] = ()
@@ -84,7 +84,7 @@ class Layout:
     def __post_init__(self) -> None:
         for group in GROUPS:
             object.__setattr__(self, group, tuple(getattr(self, group)))
-        object.__setattr__(self, "splits", {name: int(n) for name, n in self.splits.items()})
+        object.__setattr__(self, "splits", {name: int(n) for name, n in self.splits.items() if n != 0})
         _refuse_names(self)
         _refuse_sizes(self)
         _refuse_splits(self)
@@ -214,8 +214,8 @@ def _refuse_splits(layout: Layout) -> None:
     empty = {name: n for name, n in layout.splits.items() if n < 1}
     if empty or not layout.splits:
         raise ConfigError(
-            "a data set with an empty split",
-            expected="at least one sample in each split",
+            "a data set without samples, or with fewer than none",
+            expected="at least one sample in all",
             got=empty or "no splits",
             fix='splits={"train": 800, "validation": 100, "test": 100}',
         )

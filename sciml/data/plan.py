@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import contextlib
 import fcntl
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import IO
+from typing import IO, Any
 
 import numpy as np
 
@@ -29,6 +29,11 @@ class Plan:
     missing: tuple[int, ...]
     number: int
 
+    def noting(self, notes: Mapping[str, Any]) -> Plan:
+        """The same with other notes, which describe the samples that are computed now."""
+        identity = replace(self.manifest.identity, notes=notes)
+        return replace(self, manifest=replace(self.manifest, identity=identity))
+
     def chunks(self, rank: int, size: int) -> list[tuple[np.ndarray, np.ndarray]]:
         """(ids to compute together, mask of those to store) for one rank."""
         length, total = self.manifest.chunk, self.manifest.identity.layout.samples
@@ -40,7 +45,8 @@ class Plan:
 
 def make_plan(folder: Path, identity: Identity, chunk: int, samples: int | None) -> tuple[Plan, int]:
     """Look at the folder, adopt finished shards that no manifest lists, and see what is left to do."""
-    if chunk < 1 or not 0 < (samples or 1) <= identity.layout.samples:
+    last = identity.layout.samples if samples is None else samples
+    if chunk < 1 or not 0 < last <= identity.layout.samples:
         raise ConfigError(
             "nothing to generate",
             expected=f"chunk >= 1 and 1 <= samples <= {identity.layout.samples}",
@@ -49,12 +55,11 @@ def make_plan(folder: Path, identity: Identity, chunk: int, samples: int | None)
     if (folder / manifest.FILE).exists():
         known = manifest.load(folder)
         _refuse_other(folder, known.identity, identity)
+        known = replace(known, shards=_still_there(folder, known))
     else:
         known = Manifest(identity, chunk)
-    known = Manifest(identity, known.chunk, _still_there(folder, known))
     orphans = _adopt(folder, known)
     known = known.adding(orphans)
-    last = samples or identity.layout.samples
     missing = tuple(i for i in known.missing if i < last)
     _refuse_full_disk(folder, len(missing) * identity.layout.sample_bytes)
     known.save(folder)

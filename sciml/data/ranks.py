@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable, Mapping
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 from sciml import errors
 from sciml.errors import ConfigError, SciMLError
@@ -52,7 +52,7 @@ class Ranks:
             raise cause
         if failure is not None:
             raise rebuild(failure, 0)
-        return result  # type: ignore[return-value]
+        return cast(T, result)
 
     def agree(self, error: Exception | None) -> None:
         """Raise on every rank if any has an `error`: its own, or that of the first rank with one."""

@@ -16,23 +16,21 @@ def split_rows(samples: int, splits: Mapping[str, float], seed: int) -> dict[str
     """Disjoint random rows for each split, sorted: fractions of all (sum at most 1) or whole numbers.
 
     What is left over by fractions that sum to 1 goes to the first split; otherwise it becomes the split
-    "unused". Raises ConfigError when the splits do not fit or one is empty.
+    "unused". A split of size 0 is left out. Raises ConfigError when the splits do not fit or one gets no sample.
     """
     counts = _counts(samples, splits)
     order = np.random.Generator(np.random.Philox(key=[seed, 0])).permutation(samples)
     ends = np.cumsum(list(counts.values()))
-    rows = {n: np.sort(part) for n, part in zip(counts, np.split(order, ends[:-1]), strict=False)}
-    rows[list(counts)[-1]] = np.sort(order[ends[-1] - list(counts.values())[-1] : ends[-1]])
-    if ends[-1] < samples:
-        rows[UNUSED] = np.sort(order[ends[-1] :])
-    return rows
+    parts = zip((*counts, UNUSED), np.split(order, ends), strict=True)
+    return {name: np.sort(part) for name, part in parts if len(part)}
 
 
-def _counts(samples: int, splits: Mapping[str, float]) -> dict[str, int]:
+def _counts(samples: int, wanted: Mapping[str, float]) -> dict[str, int]:
+    splits = {name: size for name, size in wanted.items() if size != 0}
     whole = all(isinstance(size, (int, np.integer)) and size >= 1 for size in splits.values())
     fractions = all(isinstance(size, float) and 0 < size <= 1 for size in splits.values())
     total = sum(splits.values())
-    if whole and total <= samples:
+    if splits and whole and total <= samples:
         return {name: int(size) for name, size in splits.items()}
     counts = {name: int(size * samples + 1e-9) for name, size in splits.items()} if fractions else {}
     if not counts or min(counts.values()) < 1 or total > 1 + 1e-9:
@@ -40,7 +38,7 @@ def _counts(samples: int, splits: Mapping[str, float]) -> dict[str, int]:
             f"the splits do not fit {samples} samples",
             expected="fractions that sum to at most 1, or whole numbers that sum to at most the number of samples;"
             " no split empty",
-            got=dict(splits),
+            got=dict(wanted),
             fix='splits={"train": 0.8, "validation": 0.1, "test": 0.1}',
         )
     if total > 1 - 1e-9:

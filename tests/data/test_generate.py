@@ -198,7 +198,7 @@ def test_simulate_must_return_what_the_layout_says(tmp_path, change, message):
         generate(tmp_path, generated_data.layout(), wrong, chunk=4)
 
 
-@pytest.mark.parametrize("options", [{"chunk": 0}, {"samples": 21}, {"samples": -1}])
+@pytest.mark.parametrize("options", [{"chunk": 0}, {"samples": 21}, {"samples": 0}])
 def test_impossible_requests(tmp_path, options):
     with pytest.raises(ConfigError, match="nothing to generate"):
         generated_data.make(tmp_path, **options)
@@ -213,6 +213,19 @@ def test_two_generations_in_one_folder(tmp_path):
         generate(tmp_path, generated_data.layout(), nested, chunk=4, provenance={"seed": 7})
     generated_data.make(tmp_path)  # the lock is gone with the error
     assert len(Dataset.open(tmp_path)) == 20
+
+
+def test_notes_are_made_only_for_what_is_computed(tmp_path):
+    made = []
+
+    def notes():
+        made.append("again")
+        return {"method_error": 1e-9 * len(made)}
+
+    for samples in (8, 8, 20, 20):
+        generated_data.make(tmp_path, samples=samples, notes=notes)
+    assert len(made) == 2
+    assert Dataset.open(tmp_path).provenance["method_error"] == 2e-9
 
 
 def test_progress_counts_samples(tmp_path):

@@ -38,6 +38,7 @@ def test_splits_are_consecutive_ranges():
     assert layout.samples == 20
     with pytest.raises(DataError, match="no split 'tset'"):
         layout.ids("tset")
+    assert list(generated_data.layout(validation=0).splits) == ["train", "test"]
 
 
 def test_spec_carries_units_coordinates_and_ranges():
@@ -69,8 +70,8 @@ def test_points_must_increase(values):
         ({"inputs": (Variable("u", "K", (16,), ("x",)),)}, "uses a name twice"),
         ({"inputs": (Variable("u0", "K", (17,), ("x",)),)}, "does not fit the coordinates of axis 'x'"),
         ({"parameters": (Variable("a", "K", (16,), ("x",)),)}, "parameters/a is not a scalar"),
-        ({"splits": {"train": 3, "test": 0}}, "empty split"),
-        ({"splits": {}}, "empty split"),
+        ({"splits": {"train": 3, "test": -1}}, "fewer than none"),
+        ({"splits": {"train": 0}}, "without samples"),
         ({"dtype": "float16"}, "unknown dtype"),
     ],
 )
