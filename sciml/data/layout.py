@@ -70,7 +70,8 @@ class Layout:
     scalars computed from a trajectory; every name is used once. `coordinates` maps axis names ("time"
     included) to `Coordinate`. `splits` maps a split name to its number of samples: consecutive ranges of
     sample ids in the order given; one of 0 samples is left out. `dtype` is that of the arrays on disk,
-    which are in the stated units. Raises ConfigError for repeated names, sizes that disagree, no samples, or an unknown dtype.
+    which are in the stated units. Raises ConfigError for repeated names, sizes that disagree, no samples,
+    or an unknown dtype.
     """
 
     inputs: tuple[Variable, ...] = ()

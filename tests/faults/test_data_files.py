@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import json
 import os
@@ -16,7 +17,7 @@ import numpy as np
 import pytest
 
 from sciml.data import Dataset, generate
-from sciml.errors import DataError, IntegrityError, PermissionDeniedError, StorageError
+from sciml.errors import CannotCreateError, DataError, IntegrityError, PermissionDeniedError, StorageError
 
 
 @pytest.fixture
@@ -223,8 +224,34 @@ def test_killed_between_shards(tmp_path):
     assert len(Dataset.open(tmp_path)) == 20
 
 
-@pytest.mark.skipif(os.geteuid() == 0, reason="root may write anywhere")
-def test_folder_that_may_not_be_written(tmp_path):
-    tmp_path.chmod(0o555)
-    with pytest.raises(PermissionDeniedError, match="may not write"):
+@pytest.mark.parametrize(
+    ("number", "kind", "code"),
+    [
+        (errno.EACCES, PermissionDeniedError, 77),
+        (errno.EROFS, PermissionDeniedError, 77),
+        (errno.ENAMETOOLONG, CannotCreateError, 73),
+        (errno.EDQUOT, StorageError, 74),
+        (errno.EIO, StorageError, 74),
+    ],
+)
+def test_folder_that_cannot_be_made(tmp_path, monkeypatch, number, kind, code):
+    """The system's answer is given by hand: root, who may run the tests, is refused nothing."""
+
+    def refuse(*_, **__):
+        raise OSError(number, os.strerror(number))
+
+    monkeypatch.setattr(Path, "mkdir", refuse)
+    with pytest.raises(kind, match=os.strerror(number)) as caught:
+        generated_data.make(tmp_path / "data")
+    assert caught.value.exit_code == code
+
+
+def test_folder_whose_name_is_too_long(tmp_path):
+    with pytest.raises(CannotCreateError, match="cannot create"):
+        generated_data.make(tmp_path / ("d" * 300))
+
+
+def test_folder_that_is_a_file(tmp_path):
+    (tmp_path / "data").write_text("")
+    with pytest.raises(CannotCreateError, match="cannot create"):
         generated_data.make(tmp_path / "data")
