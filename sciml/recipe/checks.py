@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,7 +11,7 @@ from pydantic_core import InitErrorDetails
 from sciml.recipe.components import Component, find
 from sciml.recipe.messages import missing_key, problem, unknown_key
 from sciml.recipe.sections import FileData, GeneratedData, ModelSection, PlanSection, ProblemSection
-from sciml.registry import ComponentInfo
+from sciml.registry import ComponentInfo, suggestion
 
 Found = Iterator[InitErrorDetails]
 EVOLUTION = ("Evolution", "ConservationLaw")
@@ -151,10 +151,37 @@ def _batches_fit(sections: Sections) -> Found:
     devices = sections.plan.data if sections.plan else 1
     for name, model in sections.models.items():
         where, batch = ("models", name, "train", "batch"), model.train.batch
-        if available is not None and batch > available:
+        if available is not None and batch > available and not _of_one_instance(model):
             yield problem(where, f"must be <= data.samples.train, which is {available}", batch)
         if devices > 1 and batch % devices:
             yield problem(where, f"must be a multiple of plan.data, which is {devices}", batch)
+
+
+def _instance_is_there(sections: Sections) -> Found:
+    """A model of one instance names a sample of the test split, and coefficients of the equation to recover."""
+    for name, model in sections.models.items():
+        where, options = ("models", name), model.component.options
+        sample = options.get("sample")
+        if not _of_one_instance(model) or not isinstance(sample, int):
+            continue
+        if isinstance(sections.data, GeneratedData) and sample >= sections.data.samples.test:
+            limit = sections.data.samples.test
+            yield problem((*where, "sample"), f"must be < data.samples.test, which is {limit}", sample)
+        if sections.problem is not None:
+            yield from _unknown_coefficients((*where, "unknown"), options.get("unknown", ()), sections.problem)
+
+
+def _unknown_coefficients(where: tuple[str, ...], unknown: Sequence[str], section: ProblemSection) -> Found:
+    known = [option.name for option in _equation(section).options]
+    for index, coefficient in enumerate(unknown):
+        if coefficient not in known:
+            hint = suggestion(coefficient, known) or f", it has: {', '.join(known) or 'none'}"
+            yield problem((*where, index), f"not a coefficient of the equation{hint}", coefficient)
+
+
+def _of_one_instance(model: ModelSection) -> bool:
+    """Whether a model is fitted to a single sample, which its class says by `task = "instance"`."""
+    return dict(model.component.info.constants).get("task") == "instance"
 
 
 def _modes_fit(sections: Sections) -> Found:
@@ -167,11 +194,11 @@ def _modes_fit(sections: Sections) -> Found:
         if isinstance(modes, int):
             smallest = min(points for _, points in grid)
             yield from _mode_fits((*where, "modes"), modes, "data.grid", smallest)
-        elif isinstance(modes, tuple) and len(modes) != len(grid):
-            what = f"must have one entry per axis of data.grid ({len(grid)})"
+        elif isinstance(modes, tuple) and len(modes) not in (1, len(grid)):
+            what = f"must have one entry, or one per axis of data.grid ({len(grid)})"
             yield problem((*where, "modes"), what, list(modes))
         elif isinstance(modes, tuple):
-            for index, (count, (axis, points)) in enumerate(zip(modes, grid, strict=True)):
+            for index, (count, (axis, points)) in enumerate(zip(modes, grid, strict=False)):
                 yield from _mode_fits((*where, "modes", index), count, f"data.grid.{axis}", points)
 
 
@@ -216,5 +243,6 @@ CHECKS: tuple[Callable[[Sections], Found], ...] = (
     _grid_matches_domain,
     _quantities_once,
     _batches_fit,
+    _instance_is_there,
     _modes_fit,
 )

@@ -76,6 +76,15 @@ COMPONENTS = {
             bias: bool = True
             dropout: float | None = option(None, minimum=0.0, maximum=1.0)
     ''',
+    "pinn/model.py": '''
+        @register("model", "pinn")
+        @dataclass(frozen=True)
+        class PINN:
+            """Network for one instance."""
+            task: ClassVar[str] = "instance"
+            sample: int = option(0, minimum=0)
+            unknown: tuple[str, ...] = ()
+    ''',
     "training/optimizers/adam.py": '''
         @register("optimizer", "adam")
         @dataclass(frozen=True)

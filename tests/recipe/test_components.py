@@ -53,7 +53,7 @@ def test_parameters_are_numbers_distributions_or_fields(folder):
     ("old", "new", "expected"),
     [
         ("kind: fno", "kind: fmo", "16:11: models.fno.kind: unknown model (got 'fmo'), did you mean 'fno'?"),
-        ("kind: fno", "kind: zzz", "16:11: models.fno.kind: unknown model, known: fno (got 'zzz')"),
+        ("kind: fno", "kind: zzz", "16:11: models.fno.kind: unknown model, known: fno, pinn (got 'zzz')"),
         ("kind: fno", "kind: 3", "16:11: models.fno.kind: must be the name of a model (got 3)"),
         ("    kind: fno\n", "", "15:3: models.fno.kind: this key is required"),
         ("width: 32", "width: 3.5", "17:12: models.fno.width: must be a whole number (got 3.5)"),

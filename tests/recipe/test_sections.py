@@ -118,7 +118,11 @@ def test_an_empty_boundary_set_is_refused(folder):
             "19:32: models.fno.train.batch: must be <= data.samples.train, which is 80 (got 81)",
         ),
         ("modes: [12]", "modes: [33]", "18:13: models.fno.modes.0: must be <= 32, half of data.grid.x (got 33)"),
-        ("modes: [12]", "modes: [2, 2]", "18:12: models.fno.modes: must have one entry per axis of data.grid (1)"),
+        (
+            "modes: [12]",
+            "modes: [2, 2]",
+            "18:12: models.fno.modes: must have one entry, or one per axis of data.grid (1)",
+        ),
         ("modes: 6", "modes: 33", "problem.initial.u.modes: must be <= 32, half of data.grid (got 33)"),
         ("grid: {x: 64}", "grid: {y: 64}", "9:9: data.grid: must have the axes of problem.domain: x (got ['y'])"),
         ("grid: {x: 64}", "grid: {w: 64}", "data.grid.w"),
@@ -153,6 +157,25 @@ def test_sound_sections_are_compared_although_another_is_wrong(folder):
     text = folder.text.replace("seed: 0", "sede: 0").replace("modes: [12]", "modes: [99]").replace("x: 64", "y: 64")
     problems = folder.problems(text)
     assert [line.split(": ")[1] for line in problems] == ["sede", "data.grid", "models.fno.modes.0"]
+
+
+@pytest.mark.parametrize(
+    ("options", "expected"),
+    [
+        ("sample: 10", "15:30: models.pinn.sample: must be < data.samples.test, which is 10 (got 10)"),
+        (
+            "unknown: [difusivity]",
+            "models.pinn.unknown.0: not a coefficient of the equation (got 'difusivity'), did you mean 'diffusivity'?",
+        ),
+        ("unknown: [zzz]", "not a coefficient of the equation, it has: diffusivity (got 'zzz')"),
+    ],
+)
+def test_a_model_of_one_instance(folder, options, expected):
+    models = folder.text.index("  fno:")
+    start = f"{folder.text[:models]}  pinn: {{kind: pinn, "
+    assert folder.read(start + "unknown: [diffusivity], train: {batch: 5000}}\n").models["pinn"].train.batch == 5000
+    (problem,) = folder.problems(start + options + "}\n")
+    assert expected in problem
 
 
 def test_a_steady_equation_has_no_time(folder):
