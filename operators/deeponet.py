@@ -12,7 +12,7 @@ import numpy as np
 from flax import nnx
 
 from sciml.errors import ConfigError, DataError
-from sciml.operators.mlp import LinearPlusPerceptron
+from sciml.operators.dense import LinearPlusPerceptron
 from sciml.operators.predictor import FieldPredictor, field_layout, leading_shape
 from sciml.registry import option, register
 from sciml.spec import Spec, Statistics
@@ -67,7 +67,8 @@ class DeepONetNetwork(nnx.Module):
         time, points = self.time_features.shape[1], self.space_features.shape[1]
         self.branch = network(math.prod(self.shape) * channels_in + scalars, config.branch_layers)
         self.space = network(points + time * joint, config.trunk_layers)
-        self.time = None if joint else network(time + scalars, config.trunk_layers)
+        timed = not joint and time + scalars > 0
+        self.time = network(time + scalars, config.trunk_layers) if timed else None
         self.bias = nnx.Param(jnp.zeros((channels_out,), self.dtype))
 
     def __call__(
@@ -88,9 +89,11 @@ class DeepONetNetwork(nnx.Module):
 
 
 def _separable(network: DeepONetNetwork, scalars: Array) -> Array:
+    space = network.space(jnp.asarray(network.space_features, network.dtype))
+    if network.time is None:  # steady, and no scalars
+        return space[None, :, :]
     times = jnp.asarray(network.time_features, network.dtype)
     rows = jnp.concatenate([times, jnp.broadcast_to(scalars, (len(times), scalars.shape[0]))], axis=1)
-    space = network.space(jnp.asarray(network.space_features, network.dtype))
     return (1 + network.time(rows))[:, None, :] * space[None, :, :]
 
 

@@ -67,3 +67,26 @@ class Perceptron(nnx.Module):
         for layer in self.layers[:-1]:
             x = act(layer(x))
         return self.layers[-1](x)
+
+
+class LinearPlusPerceptron(nnx.Module):
+    """`(size_in,) -> (size_out,)`: a linear map plus a multilayer perceptron that starts at zero."""
+
+    def __init__(
+        self,
+        size_in: int,
+        hidden: tuple[int, ...],
+        size_out: int,
+        activation: Activation,
+        *,
+        dtype: jnp.dtype | type,
+        rngs: nnx.Rngs,
+    ) -> None:
+        self.dtype = dtype
+        self.linear = Dense(size_in, size_out, dtype=dtype, rngs=rngs)
+        self.nonlinear = Perceptron(
+            (size_in, *hidden, size_out), activation, last_gain=0.0, dtype=dtype, rngs=rngs
+        )
+
+    def __call__(self, x: Float[Array, "*rows size_in"]) -> Float[Array, "*rows size_out"]:
+        return self.linear(x) + self.nonlinear(x)

@@ -116,7 +116,7 @@ class ScalarPredictor(nnx.Module):
             {v.name: scalar_normalizer(_statistics(statistics, v), self.dtype) for v in spec.inputs}
         )
         self.decoders = nnx.Dict(
-            {v.name: scalar_normalizer(_statistics(statistics, v), self.dtype) for v in spec.outputs}
+            {v.name: standardizer(_statistics(statistics, v), self.dtype) for v in spec.outputs}
         )
 
     def __call__(self, inputs: Mapping[str, Array]) -> dict[str, Array]:
