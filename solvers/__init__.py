@@ -1,0 +1,38 @@
+"""Numerical solutions of the problems: time steppers, elliptic solvers, exact solutions, verification."""
+
+from sciml.solvers.accuracy import Reference, error_estimate, reference_solution
+from sciml.solvers.batch import BatchSolution, solve_batch, stack
+from sciml.solvers.bicgstab import Bicgstab
+from sciml.solvers.conjugate_gradient import ConjugateGradient
+from sciml.solvers.direct import Direct
+from sciml.solvers.etdrk4 import Etdrk4
+from sciml.solvers.exact import ExactSolution, exact_solution
+from sciml.solvers.imex import Imex
+from sciml.solvers.method import EllipticSolver, Method, TimeStepper
+from sciml.solvers.rk4 import Rk4
+from sciml.solvers.solve import Solution, integrate, solve
+from sciml.solvers.ssprk3 import Ssprk3
+
+__all__ = [
+    "BatchSolution",
+    "Bicgstab",
+    "ConjugateGradient",
+    "Direct",
+    "EllipticSolver",
+    "Etdrk4",
+    "ExactSolution",
+    "Imex",
+    "Method",
+    "Reference",
+    "Rk4",
+    "Solution",
+    "Ssprk3",
+    "TimeStepper",
+    "error_estimate",
+    "exact_solution",
+    "integrate",
+    "reference_solution",
+    "solve",
+    "solve_batch",
+    "stack",
+]

@@ -1,0 +1,41 @@
+"""Preconditioned conjugate gradients for symmetric elliptic problems."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import ClassVar, final
+
+from sciml.registry import option, register
+from sciml.solvers.krylov import conjugate_gradients, krylov_solver
+from sciml.solvers.method import EllipticSolver, Matvec
+from sciml.solvers.spaces import GridSpace
+from sciml.solvers.structure import Structure
+from sciml.types import Array
+
+
+@register("method", "conjugate_gradient")
+@final
+@dataclass(frozen=True)
+class ConjugateGradient(EllipticSolver):
+    """Conjugate gradients preconditioned by the fast diagonalized Laplacian; the operator must be symmetric.
+
+    The number of iterations depends on the contrast of the coefficients, hardly on the grid. Symmetric means in
+    practice: no first derivatives, differences of order 2, Dirichlet or periodic faces.
+    """
+
+    order: ClassVar[int] = 2
+    references: ClassVar[tuple[str, ...]] = (
+        "M. R. Hestenes, E. Stiefel, J. Res. Nat. Bur. Standards 49 (1952) 409",
+        "P. Concus, G. H. Golub, SIAM J. Numer. Anal. 10 (1973) 1103",
+    )
+    needs_symmetry: ClassVar[bool] = True
+
+    difference_order: int = option(2, minimum=2, maximum=4, doc="order of the differences on bounded boxes, 2 or 4")
+    tolerance: float = option(1e-10, above=0.0, doc="relative residual at which to stop")
+    max_iterations: int = option(1000, minimum=1, doc="iterations after which the solve has failed")
+
+    def linear_solver(self, space: GridSpace, structure: Structure) -> Callable[[Matvec, Array], tuple[Array, Array]]:
+        """Conjugate gradients."""
+        settings = (self.tolerance, self.max_iterations)
+        return krylov_solver(conjugate_gradients, space, structure, *settings, symmetric=True)

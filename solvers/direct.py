@@ -1,0 +1,79 @@
+"""Direct solution: division by the symbol, fast diagonalization, or a dense factorization."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import ClassVar, final
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from sciml.errors import ConfigError
+from sciml.registry import option, register
+from sciml.solvers.method import EllipticSolver, Matvec
+from sciml.solvers.modes import DifferenceModes, FourierModes, Modes, conditions_of
+from sciml.solvers.spaces import GridSpace
+from sciml.solvers.structure import Structure, is_constant, is_uncoupled, separable_kind
+from sciml.types import Array
+
+
+@register("method", "direct")
+@final
+@dataclass(frozen=True)
+class Direct(EllipticSolver):
+    """Direct elliptic solve: by modes where coefficients are constant, else one dense LU (moderate grids).
+
+    Its order is that of the differences on bounded boxes; on periodic ones it is spectral.
+    """
+
+    order: ClassVar[int] = 2
+    references: ClassVar[tuple[str, ...]] = (
+        "R. E. Lynch, J. R. Rice, D. H. Thomas, Numer. Math. 6 (1964) 185",
+        "G. H. Golub, C. F. Van Loan, Matrix Computations (2013), sec. 3.2",
+    )
+    needs_symmetry: ClassVar[bool] = False
+
+    difference_order: int = option(2, minimum=2, maximum=4, doc="order of the differences on bounded boxes, 2 or 4")
+    tolerance: float = option(1e-9, above=0.0, doc="largest relative residual that is accepted")
+    max_iterations: int = option(1, minimum=1, doc="not used: a direct solve does not iterate")
+    most_unknowns: int = option(5000, minimum=1, doc="largest dense system; 5000 unknowns take 200 MB")
+
+    def linear_solver(self, space: GridSpace, structure: Structure) -> Callable[[Matvec, Array], tuple[Array, Array]]:
+        """By modes if the equation allows it, else dense."""
+        modes = matching_modes(space, structure)
+        if modes is not None:
+            return lambda matvec, b: (_divide(modes, matvec, b), jnp.asarray(1, jnp.int32))
+        n = int(np.prod(space.shape))
+        if n > self.most_unknowns:
+            raise ConfigError(
+                "this system is too large for a dense factorization",
+                expected=f"at most {self.most_unknowns} unknowns",
+                got=f"{n} unknowns",
+                reason="its coefficients vary in space, or it couples fields, so no basis diagonalizes it",
+                fix="method: {kind: conjugate_gradient}, or {kind: bicgstab} if it is not symmetric",
+            )
+        return lambda matvec, b: (_dense(matvec, b), jnp.asarray(1, jnp.int32))
+
+
+def matching_modes(space: GridSpace, structure: Structure) -> Modes | None:
+    """Modes that diagonalize the operator, None where there are none."""
+    if not (is_constant(structure) and is_uncoupled(structure)):
+        return None
+    if all(space.grid.box.periodic):
+        return FourierModes(space.grid)
+    kind = separable_kind(structure)
+    return DifferenceModes(space.grid, conditions_of(dict(space.boundary)), space.order, kind) if kind else None
+
+
+def _divide(modes: Modes, matvec: Matvec, b: Array) -> Array:
+    coefficients = modes.forward(b)
+    symbol = modes.forward(matvec(modes.backward(jnp.ones_like(coefficients))))
+    return modes.backward(coefficients / jnp.where(symbol == 0, 1.0, symbol))
+
+
+def _dense(matvec: Matvec, b: Array) -> Array:
+    identity = jnp.eye(b.size).reshape(b.size, *b.shape)
+    matrix = jax.vmap(matvec)(identity).reshape(b.size, b.size).T
+    return jnp.linalg.solve(matrix, b.ravel()).reshape(b.shape)

@@ -1,0 +1,144 @@
+"""An evolution made discrete, and marched from one saved time to the next."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from sciml.domain import Grid
+from sciml.equations.base import Evolution, remainder, stiff_part
+from sciml.errors import ConfigError
+from sciml.functions import takes_time
+from sciml.problem import Problem
+from sciml.solvers.linear import Dense, Diagonal
+from sciml.solvers.method import Rate, TimeStepper
+from sciml.solvers.modes import DifferenceModes, conditions_of
+from sciml.solvers.spaces import FourierSpace, GridSpace
+from sciml.solvers.structure import Structure, derivatives, is_constant, is_uncoupled, read_structure, separable_kind
+from sciml.types import Array
+
+MOST_DENSE_UNKNOWNS = 1024
+
+
+@dataclass(frozen=True, eq=False)
+class Discretized:
+    """y' = L y + rate(y, t); `linear` is None for a method that treats everything explicitly.
+
+    `has_rate` is false for a linear equation without source on a periodic box, whose rate is zero.
+    """
+
+    space: FourierSpace | GridSpace
+    linear: Diagonal | Dense | None
+    rate: Rate
+    initial: Array
+    has_rate: bool
+
+
+def discretize(problem: Problem, grid: Grid, method: TimeStepper) -> Discretized:
+    """The evolution on `grid`; raises `ConfigError` for a stiff part that the method cannot treat."""
+    equation: Evolution = problem.equation
+    names, periodic = problem.field_names, all(grid.box.periodic)
+    stiff = read_structure(lambda u, d: stiff_part(equation, u, d), names, grid.dim)
+    rest = read_structure(lambda u, d: remainder(equation, u, d), names, grid.dim)
+    initial = problem.initial_values(grid)
+    values = jnp.stack([initial[name] for name in names])
+    if periodic:
+        truncated = not is_constant(rest)
+        space: FourierSpace | GridSpace = FourierSpace(grid, names, truncated)
+    else:
+        space = _bounded_space(problem, grid, method, stiff)
+    if method.treats_linear_part:
+        _check_stiff(equation, stiff)
+        linear, constant = _linear_part(problem, space, stiff)
+        has_rate = bool(rest or problem.source) or not periodic
+        rate = _explicit_rate(problem, space, constant)
+    else:
+        linear, has_rate, rate = None, True, _whole_rate(problem, space)
+    return Discretized(space, linear, rate, space.encode(values), has_rate)
+
+
+def _bounded_space(problem: Problem, grid: Grid, method: TimeStepper, stiff: Structure) -> GridSpace:
+    kind, order = separable_kind(stiff), method.difference_order
+    use_modes = method.treats_linear_part and kind is not None and is_constant(stiff)
+    modes = DifferenceModes(grid, conditions_of(problem.boundary), order, kind) if use_modes and kind else None
+    return GridSpace(grid, problem.field_names, problem.boundary, order, modes)
+
+
+def _check_stiff(equation: Evolution, stiff: Structure) -> None:
+    name = type(equation).__name__
+    if not is_constant(stiff):
+        raise ConfigError(
+            f"the stiff part of {name} has to be linear with constant coefficients",
+            reason="exponential and IMEX methods treat it exactly or implicitly, mode by mode",
+            fix="move the term to `nonstiff` or `flux`, or use method: {kind: rk4}",
+        )
+    if not is_uncoupled(stiff):
+        coupled = {field: sorted(trace.depends - {field}) for field, trace in stiff.items() if trace.depends - {field}}
+        raise ConfigError(
+            f"the stiff part of {name} couples its fields",
+            expected="a stiff term of each field that contains that field only",
+            got=", ".join(f"{field} with {', '.join(others)}" for field, others in coupled.items()),
+            fix="move the coupling to `nonstiff`, or use method: {kind: rk4}",
+        )
+
+
+def _stiff_text(problem: Problem) -> Callable[[dict[str, Any], Any], Any]:
+    return lambda u, d: stiff_part(problem.equation, u, d)
+
+
+def _linear_part(
+    problem: Problem, space: FourierSpace | GridSpace, stiff: Structure
+) -> tuple[Diagonal | Dense, Callable[[Any], Any]]:
+    """L, and what the conditions on the faces add to it: t -> state."""
+    text = _stiff_text(problem)
+    unit = space.encode(jnp.zeros((len(space.names), *space.grid.shape)))
+    if isinstance(space, FourierSpace):
+        symbol = space.read(text, jnp.ones_like(unit), 0.0)
+        is_real = not derivatives(stiff) & {"first", "odd"}
+        return Diagonal(symbol.real if is_real else symbol), lambda t: 0.0
+    offset = _offset(problem, space, unit)
+
+    def apply(y: Array) -> Array:
+        return jax.jvp(lambda v: space.read(text, v, 0.0), (unit,), (y,))[1]
+
+    if space.is_modal:
+        return Diagonal(apply(jnp.ones_like(unit))), offset
+    return Dense(_matrices(apply, unit)), offset
+
+
+def _offset(problem: Problem, space: GridSpace, zero: Array) -> Callable[[Any], Array]:
+    text = _stiff_text(problem)
+    moving = any(callable(c.value) and takes_time(c.value) for c in problem.boundary.values())
+    if moving:
+        return lambda t: space.read(text, zero, t)
+    constant = space.read(text, zero, 0.0)
+    return lambda t: constant
+
+
+def _matrices(apply: Callable[[Array], Array], zero: Array) -> Array:
+    """The matrix of each field, shape (fields, n, n)."""
+    fields, n = zero.shape[0], int(np.prod(zero.shape[1:]))
+    if n > MOST_DENSE_UNKNOWNS:
+        raise ConfigError(
+            "this stiff part has no fast diagonalization on a bounded box",
+            expected=f"at most {MOST_DENSE_UNKNOWNS} unknowns per field for the dense treatment",
+            got=f"{n} unknowns",
+            reason="it contains derivatives other than d.laplacian or d.divergence(d.gradient(u))",
+            fix="method: {kind: rk4}, a smaller grid, or move the term to `nonstiff` or `flux`",
+        )
+    basis = jnp.eye(n).reshape(n, 1, *zero.shape[1:]) * jnp.ones((1, fields) + (1,) * (zero.ndim - 1))
+    return jnp.moveaxis(jax.vmap(apply)(basis).reshape(n, fields, n), 0, 2)
+
+
+def _explicit_rate(problem: Problem, space: FourierSpace | GridSpace, constant: Callable[[Any], Any]) -> Rate:
+    return lambda y, t: space.read(problem.remainder, y, t) + constant(t)
+
+
+def _whole_rate(problem: Problem, space: FourierSpace | GridSpace) -> Rate:
+    text = _stiff_text(problem)
+    return lambda y, t: space.read(text, y, t) + space.read(problem.remainder, y, t)

@@ -1,0 +1,63 @@
+"""What a numerical method is: a frozen set of recipe keys with a declared order and its references."""
+
+from __future__ import annotations
+
+import abc
+from collections.abc import Callable
+from typing import Any, ClassVar
+
+from sciml.types import Array
+
+Rate = Callable[[Array, Any], Array]
+"""(state, time) -> time derivative of the state, or of its explicitly treated part."""
+
+Matvec = Callable[[Array], Array]
+
+
+class Method(abc.ABC):
+    """A numerical scheme; registered subclasses are frozen dataclasses whose fields are recipe keys."""
+
+    order: ClassVar[int]
+    references: ClassVar[tuple[str, ...]]
+
+
+class TimeStepper(Method):
+    """A one-step method for y' = L y + N(y, t), with a step `dt` that is shortened to land on the saved times.
+
+    `treats_linear_part` says whether L is treated exactly or implicitly; if not, N is the whole right-hand side
+    and `linear` is None. The explicit part is stable while its eigenvalue times the step, damped as `damped`
+    says, stays inside the ellipse with the half axes `real_limit` and `imaginary_limit`.
+    """
+
+    dt: float
+    difference_order: int
+    unstable: str
+    treats_linear_part: ClassVar[bool]
+    exact_without_remainder: ClassVar[bool]
+    real_limit: ClassVar[float]
+    imaginary_limit: ClassVar[float]
+
+    @abc.abstractmethod
+    def prepare(self, linear: Any, step: Any) -> Any:
+        """What depends on L and the step size only, computed once for many steps."""
+
+    @abc.abstractmethod
+    def step(self, prepared: Any, linear: Any, rate: Rate, y: Array, t: Any, step: Any) -> Array:
+        """The state at t + step."""
+
+    @abc.abstractmethod
+    def damped(self, linear: Any, step: Any, y: Array) -> Array:
+        """How L damps a contribution of N within one step (the identity for an explicit method)."""
+
+
+class EllipticSolver(Method):
+    """A solver of the linear systems that a steady problem consists of (Newton's method if it is nonlinear)."""
+
+    difference_order: int
+    tolerance: float
+    max_iterations: int
+    needs_symmetry: ClassVar[bool]
+
+    @abc.abstractmethod
+    def linear_solver(self, space: Any, structure: Any) -> Callable[[Matvec, Array], tuple[Array, Array]]:
+        """A function (matvec, right-hand side) -> (solution, iterations), transposable by jax."""

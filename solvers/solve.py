@@ -1,0 +1,146 @@
+"""The entry points: `solve` checks and explains, `integrate` is the plain differentiable core."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from sciml.domain import Grid
+from sciml.errors import ConfigError
+from sciml.functions import evaluate_on, takes_time
+from sciml.problem import Problem
+from sciml.solvers.evolution import discretize
+from sciml.solvers.march import Schedule, march_plainly, march_watched, schedule
+from sciml.solvers.method import EllipticSolver, Method, TimeStepper
+from sciml.solvers.status import Status, failure
+from sciml.solvers.steady import solve_steady
+from sciml.types import Array
+
+
+@dataclass(frozen=True)
+class Solution:
+    """What `solve` returns.
+
+    `times`: shape (T,) in s, None for a steady problem; `fields`: name to values, shape (T, *grid.shape), or
+    (*grid.shape) if steady, in the units of the equation; `steps`: time steps actually taken per saved time, or
+    iterations of the elliptic solver.
+    """
+
+    times: np.ndarray | None
+    fields: Mapping[str, Array]
+    steps: int
+
+
+def solve(problem: Problem, grid: Grid, method: Method, *, times: Any = None) -> Solution:
+    """The solution on `grid`, at exactly the `times` asked for (shape (T,), increasing, in s; may begin with 0).
+
+    Every axis periodic: Fourier series; else finite differences of order `method.difference_order`. A second call
+    with other coefficients, or another `dt`, does not compile again. Raises `ConfigError` for a method or times that
+    do not fit the problem, `NumericalError` for an unstable step that may not be divided (`unstable: refuse`), a
+    solution that blows up (with its time), a singular or incompatible system, or iterations that do not converge.
+    """
+    check(problem, grid, method, times)
+    values, outcome = solve_watched(problem, grid, method, times)
+    error = failure(outcome, method, f"the problem of {type(problem.equation).__name__}")
+    if error is not None:
+        raise error
+    fields = {name: values[..., i, *(slice(None),) * grid.dim] for i, name in enumerate(problem.field_names)}
+    saved = None if times is None else np.atleast_1d(np.asarray(times, float))
+    return Solution(saved, fields, int(outcome.steps))
+
+
+def integrate(problem: Problem, grid: Grid, method: Method, times: Any = None) -> dict[str, Array]:
+    """The fields as in `Solution`, without any check: for use inside jit, vmap and grad (both modes).
+
+    `times` must be concrete. The step is `method.dt` as it stands; a failure shows as values that are not finite.
+    """
+    problem = sampled(problem, grid)
+    if isinstance(method, TimeStepper):
+        values = march_plainly(discretize(problem, grid, method), method, schedule(times, method.dt))
+    else:
+        assert isinstance(method, EllipticSolver), method
+        values = solve_steady(problem, grid, method)[0]
+    return {name: values[..., i, *(slice(None),) * grid.dim] for i, name in enumerate(problem.field_names)}
+
+
+def solve_watched(problem: Problem, grid: Grid, method: Method, times: Any) -> tuple[Array, Status]:
+    """All fields in one array, shape (T, fields, *grid.shape) or (fields, *grid.shape), with the outcome as a value."""
+    shape, steps = compiled_part(method, times)
+    return _solve_compiled(problem, steps, grid=grid, method=shape, plan=plan_of(method, times))
+
+
+def compiled_part(method: Method, times: Any) -> tuple[Method, int]:
+    """The method without what need not be compiled in (its dt), and the number of steps per saved time."""
+    if not isinstance(method, TimeStepper):
+        return method, 0
+    return with_dt(method, 1.0), schedule(times, method.dt).steps
+
+
+def with_dt(method: Any, dt: float) -> Any:
+    """The same time stepper with another step."""
+    return dataclasses.replace(method, dt=dt)
+
+
+def plan_of(method: Method, times: Any) -> Schedule | None:
+    """The saved times as a static value; None for a steady problem."""
+    return dataclasses.replace(schedule(times, method.dt), steps=1) if isinstance(method, TimeStepper) else None
+
+
+@partial(jax.jit, static_argnames=("grid", "method", "plan"))
+def _solve_compiled(
+    problem: Problem, steps: Any, *, grid: Grid, method: Method, plan: Schedule | None
+) -> tuple[Array, Status]:
+    return solve_traced(problem, steps, grid, method, plan)
+
+
+def solve_traced(
+    problem: Problem, steps: Any, grid: Grid, method: Method, plan: Schedule | None, checked: bool = True
+) -> tuple[Array, Status]:
+    """The body of `solve`, to be used inside jit: one program for all coefficients and numbers of steps."""
+    problem = sampled(problem, grid)
+    if isinstance(method, TimeStepper):
+        assert plan is not None
+        return march_watched(discretize(problem, grid, method), method, plan, steps, checked)
+    assert isinstance(method, EllipticSolver), method
+    return solve_steady(problem, grid, method)
+
+
+def sampled(problem: Problem, grid: Grid) -> Problem:
+    """The problem with sources and coefficients that do not depend on time evaluated on the grid, once."""
+
+    def sample(value: Any) -> Any:
+        is_steady = callable(value) and not takes_time(value)
+        return evaluate_on(value, jnp.asarray(grid.points)) if is_steady else value
+
+    equation = problem.equation
+    coefficients = {f.name: sample(getattr(equation, f.name)) for f in dataclasses.fields(equation)}
+    return dataclasses.replace(
+        problem,
+        equation=dataclasses.replace(equation, **coefficients),
+        source={name: sample(source) for name, source in problem.source.items()},
+    )
+
+
+def check(problem: Problem, grid: Grid, method: Method, times: Any) -> None:
+    """Raises `ConfigError` when problem, grid, method and times do not belong together."""
+    wanted, kind = (TimeStepper, "evolution") if problem.is_evolution else (EllipticSolver, "steady")
+    examples = "etdrk4, imex, rk4, ssprk3" if problem.is_evolution else "direct, conjugate_gradient, bicgstab"
+    if not isinstance(method, wanted):
+        raise ConfigError(
+            f"{type(problem.equation).__name__} is an equation of kind {kind}, which this method does not solve",
+            expected=f"one of {examples}",
+            got=type(method).__name__,
+        )
+    if grid.box != problem.domain:
+        raise ConfigError("the grid covers another box than the problem", expected=problem.domain, got=grid.box)
+    if problem.is_evolution and times is None:
+        raise ConfigError("an evolution needs the times to save", fix="solve(problem, grid, method, times=[0.5, 1.0])")
+    if not problem.is_evolution and times is not None:
+        raise ConfigError("a steady problem has no times", got=times, fix="solve(problem, grid, method)")

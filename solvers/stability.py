@@ -1,0 +1,98 @@
+"""How large a time step the explicitly treated part of an evolution allows, estimated at the initial state."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from sciml.solvers.method import TimeStepper
+from sciml.types import Array
+
+ITERATIONS = 24
+AVERAGED = 8
+SAFETY = 0.9  # power iteration approaches the spectral radius from below
+MOST_DOUBLINGS = 14
+
+
+class Stability(NamedTuple):
+    """`doublings`: how often the step must be halved; `ratio`: of the step to the largest stable one."""
+
+    doublings: Array
+    ratio: Array
+
+
+def estimate(
+    method: TimeStepper, linear: Any, jacobian: Callable[[Array], Array], start: Array, step: Any
+) -> Stability:
+    """Halve `step` until the linearized explicit part, damped by L, lies in the method's region of stability.
+
+    `jacobian` is the derivative of the explicit part, `start` a rough state (complex states are Fourier or
+    modal coefficients). Shapes () of the result.
+    """
+
+    def ratio(doublings: Array) -> Array:
+        h = step / 2.0**doublings
+        eigenvalue = _dominant(lambda v: h * method.damped(linear, h, jacobian(v)), start)
+        extent = jnp.hypot(eigenvalue.real / method.real_limit, eigenvalue.imag / method.imaginary_limit)
+        return extent / SAFETY
+
+    def too_large(state: tuple[Array, Array]) -> Array:
+        doublings, current = state
+        return (current > 1) & (doublings < MOST_DOUBLINGS)
+
+    def halve(state: tuple[Array, Array]) -> tuple[Array, Array]:
+        return state[0] + 1, ratio(state[0] + 1)
+
+    zero = jnp.asarray(0, jnp.int32)
+    first = ratio(zero)
+    doublings, last = jax.lax.while_loop(too_large, halve, (zero, first))
+    unsolved = (doublings == MOST_DOUBLINGS) & (last > 1)
+    return Stability(jnp.where(unsolved, MOST_DOUBLINGS + 1, doublings), first)
+
+
+def _dominant(apply: Callable[[Array], Array], start: Array) -> Array:
+    """The eigenvalue of largest modulus, shape (), complex: modulus by growth, direction by a fit of two steps."""
+
+    def advance(v: Array, _: Any) -> tuple[Array, Array]:
+        image = apply(v)
+        size = norm(image)
+        return image / jnp.where(size > 0, size, 1.0), size
+
+    v, growth = jax.lax.scan(advance, start / norm(start), length=ITERATIONS)
+    tail = growth[-AVERAGED:]
+    modulus = jnp.where(jnp.all(tail > 0), jnp.exp(jnp.mean(jnp.log(jnp.where(tail > 0, tail, 1.0)))), 0.0)
+    return modulus * _direction(v, apply)
+
+
+def _direction(v: Array, apply: Callable[[Array], Array]) -> Array:
+    """Of the dominant pair of eigenvalues: the root of x^2 = a x + b that fits A^2 v = a A v + b v best."""
+    first = apply(v)
+    second = apply(first)
+    scale = jnp.where(norm(first) > 0, norm(first), 1.0)
+    first, second = first / scale, second / scale**2
+    gram = jnp.stack([jnp.stack([_dot(first, first), _dot(first, v)]), jnp.stack([_dot(v, first), _dot(v, v)])])
+    gram = gram + 1e-12 * jnp.eye(2)
+    a, b = jnp.linalg.solve(gram, jnp.stack([_dot(first, second), _dot(v, second)]))
+    root = jnp.sqrt((a * a / 4 + b).astype(complex))
+    candidates = jnp.stack([a / 2 + root, a / 2 - root])
+    chosen = candidates[jnp.argmax(jnp.abs(candidates))]
+    size = jnp.abs(chosen)
+    return jnp.where(size > 0, chosen / jnp.where(size > 0, size, 1.0), 1.0)
+
+
+def _dot(a: Array, b: Array) -> Array:
+    return jnp.sum((jnp.conj(a) * b).real)
+
+
+def norm(a: Array) -> Array:
+    """Euclidean norm, shape ()."""
+    return jnp.sqrt(_dot(a, a))
+
+
+def rough_values(fields: int, shape: tuple[int, ...]) -> np.ndarray:
+    """Grid values (fields, *shape) that excite every mode, always the same."""
+    return np.random.default_rng(20).standard_normal((fields, *shape))

@@ -1,0 +1,106 @@
+"""Steady problems: one linear solve, or Newton's method, with derivatives by the implicit function theorem."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+
+from sciml.domain import Grid
+from sciml.problem import Problem
+from sciml.solvers.method import EllipticSolver, Matvec
+from sciml.solvers.spaces import GridSpace
+from sciml.solvers.stability import norm, rough_values
+from sciml.solvers.status import Code, Status, status
+from sciml.solvers.structure import is_linear, read_structure
+from sciml.types import Array
+
+NULL_SPACE = 1e-9  # |J 1| below this fraction of |J rough| means that constants are in the null space
+ASYMMETRY = 1e-8
+MOST_NEWTON_STEPS = 50
+NEWTON_TOLERANCE = 1e-10
+
+
+def solve_steady(problem: Problem, grid: Grid, method: EllipticSolver) -> tuple[Array, Status]:
+    """The fields as grid values, shape (fields, *grid.shape), and how it went; differentiable, nothing is raised
+    for numerical reasons."""
+    names = problem.field_names
+    space = GridSpace(grid, names, problem.boundary, method.difference_order)
+    structure = read_structure(problem.residual, names, grid.dim)
+    zero = jnp.zeros(space.shape)
+    rough, other = (jnp.asarray(rough_values(2 * len(names), space.shape[1:])[i::2]) for i in range(2))
+    at_zero, linearized = jax.linearize(lambda u: space.read(problem.residual, u, None), zero)
+    scale = norm(linearized(rough)) / norm(rough)
+    constant = jnp.ones_like(zero)
+    is_null = norm(linearized(constant)) < NULL_SPACE * scale * norm(constant)
+    periodic = all(grid.box.periodic)
+    pin = jnp.where(is_null, scale, 0.0) if periodic else 0.0
+
+    def residual(u: Array) -> Array:
+        return space.read(problem.residual, u, None) + pin * _mean(u)
+
+    inner = method.linear_solver(space, structure)
+    u, iterations = _root(residual, zero, inner, is_linear(structure))
+    reached = norm(residual(u)) / jnp.where(norm(at_zero) > 0, norm(at_zero), 1.0)
+    asymmetry = _asymmetry(linearized, rough, other)
+    tolerance = 10 * max(method.tolerance, 1e-9)
+    checks = [
+        (~(reached <= tolerance), Code.NOT_CONVERGED, reached, tolerance),
+        (method.needs_symmetry & (asymmetry > ASYMMETRY), Code.NOT_SYMMETRIC, asymmetry, ASYMMETRY),
+        (_incompatible(is_null & periodic, at_zero), Code.INCOMPATIBLE, jnp.max(jnp.abs(_mean(at_zero))), 0.0),
+        (is_null & (not periodic), Code.SINGULAR, 0.0, 0.0),
+        (~jnp.all(jnp.isfinite(at_zero)), Code.BAD_START, 0.0, 0.0),
+    ]
+    outcome = status(Code.OK, measure=reached, limit=tolerance, steps=iterations)
+    for failed, code, measure, limit in checks:
+        worse = status(code, measure=measure, limit=limit, steps=iterations)
+        outcome = jax.tree.map(lambda bad, good, failed=failed: jnp.where(failed, bad, good), worse, outcome)
+    values = jnp.where(outcome.code == Code.OK, space.decode(u, None), jnp.nan)
+    return values, outcome
+
+
+def _root(residual: Callable[[Array], Array], start: Array, inner: Any, linear: bool) -> tuple[Array, Array]:
+    """u with residual(u) = 0 and the iterations of the inner solver."""
+
+    def newton_step(f: Callable[[Array], Array], u: Array) -> tuple[Array, Array]:
+        value, derivative = jax.linearize(f, u)
+        change, iterations = inner(derivative, -value)
+        return u + change, iterations
+
+    def solve(f: Callable[[Array], Array], u: Array) -> tuple[Array, Array]:
+        if linear:
+            return newton_step(f, u)
+        goal = NEWTON_TOLERANCE * norm(f(u))
+
+        def go_on(state: tuple[Array, Array, Array]) -> Array:
+            return (state[1] < MOST_NEWTON_STEPS) & (norm(f(state[0])) > goal)
+
+        def improve(state: tuple[Array, Array, Array]) -> tuple[Array, Array, Array]:
+            v, spent = newton_step(f, state[0])
+            return v, state[1] + 1, state[2] + spent
+
+        zero = jnp.asarray(0, jnp.int32)
+        u, _, iterations = jax.lax.while_loop(go_on, improve, (u, zero, zero))
+        return u, iterations
+
+    def tangent_solve(g: Matvec, y: Array) -> Array:
+        return inner(g, y)[0]
+
+    return jax.lax.custom_root(residual, start, solve, tangent_solve, has_aux=True)
+
+
+def _mean(u: Array) -> Array:
+    """Mean over space, per field, keeping the rank."""
+    return jnp.mean(u, axis=tuple(range(1, u.ndim)), keepdims=True)
+
+
+def _incompatible(singular: Any, at_zero: Array) -> Array:
+    return singular & jnp.any(jnp.abs(_mean(at_zero)) > 1e-8 * jnp.max(jnp.abs(at_zero)))
+
+
+def _asymmetry(apply: Matvec, a: Array, b: Array) -> Array:
+    """|<a, J b> - <b, J a>| relative to |a| |J b|."""
+    forward, backward = jnp.sum(a * apply(b)), jnp.sum(b * apply(a))
+    return jnp.abs(forward - backward) / (norm(a) * norm(apply(b)))
