@@ -8,7 +8,6 @@ alias bombs are refused.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -18,6 +17,9 @@ import yaml
 from sciml.errors import ConfigError, PermissionDeniedError
 from sciml.recipe.messages import Location, RecipeError
 from sciml.registry import suggestion
+
+Places = dict[Location, tuple[int, int]]
+"""Line and column, counted from 1, by location."""
 
 MAX_BYTES = 1_000_000
 MAX_NODES = 20_000
@@ -66,7 +68,7 @@ class PlacedDict(dict[str, Any]):
     where: str = ""
 
 
-@dataclass
+@dataclass(frozen=True)
 class Document:
     """Values of a recipe file and where each key and value stands (line and column count from 1).
 
@@ -75,8 +77,8 @@ class Document:
 
     values: dict[str, Any]
     name: str
-    keys: dict[Location, tuple[int, int]] = field(default_factory=dict)
-    marks: dict[Location, tuple[int, int]] = field(default_factory=dict)
+    keys: Places = field(default_factory=dict)
+    marks: Places = field(default_factory=dict)
     origins: dict[Location, str] = field(default_factory=dict)
 
     def where(self, location: Location, *, at_key: bool = False) -> str:
@@ -104,12 +106,11 @@ def parse(text: str, name: str) -> Document:
     if not isinstance(root, yaml.MappingNode):
         what = "is empty" if root is None else "does not hold a mapping (key: value) at its top level"
         raise RecipeError(name, [f"{name}:1:1: the file {what}; `sciml init` writes a recipe to start from"])
-    document = Document({}, name)
-    builder = _Builder(document)
-    document.values = builder.build(root, ())
+    builder = _Builder(name)
+    values = builder.build(root, ())
     if builder.problems:
         raise RecipeError(name, builder.problems)
-    return document
+    return Document(values, name, builder.keys, builder.marks)
 
 
 def dump(values: Any) -> str:
@@ -117,13 +118,6 @@ def dump(values: Any) -> str:
     return yaml.dump(
         values, Dumper=Yaml12Dumper, sort_keys=False, default_flow_style=None, allow_unicode=True, width=100
     )
-
-
-def override(document: Document, assignments: Sequence[str]) -> None:
-    """Apply `key.sub=value` texts in order; a later one wins. All mistakes are raised at once."""
-    problems = [problem for text in assignments for problem in _override(document, text)]
-    if problems:
-        raise RecipeError(document.name, problems)
 
 
 def _text(path: Path) -> str:
@@ -179,7 +173,9 @@ def _explain(error: yaml.MarkedYAMLError, text: str) -> str:
 class _Builder:
     """Turns nodes into values and collects every problem on the way."""
 
-    document: Document
+    name: str
+    keys: Places = field(default_factory=dict)
+    marks: Places = field(default_factory=dict)
     problems: list[str] = field(default_factory=list)
     count: int = 0
 
@@ -188,8 +184,8 @@ class _Builder:
         if self.count > MAX_NODES or len(location) > MAX_DEPTH:
             limits = f"at most {MAX_NODES} values, {MAX_DEPTH} levels"
             message = f"{self._at(node)}: too large once its aliases are expanded ({limits})"
-            raise RecipeError(self.document.name, [message])
-        self.document.marks[location] = (node.start_mark.line + 1, node.start_mark.column + 1)
+            raise RecipeError(self.name, [message])
+        self.marks[location] = (node.start_mark.line + 1, node.start_mark.column + 1)
         if node.tag.removeprefix(TAG) not in ("map", "seq", "str", "null", "bool", "int", "float"):
             tag = node.tag.replace(TAG, "!!")
             self.problems.append(f"{self._at(node)}: the tag {tag!r} is not allowed, only plain values are")
@@ -201,7 +197,7 @@ class _Builder:
         return self._scalar(node)
 
     def _at(self, node: yaml.Node) -> str:
-        return f"{self.document.name}:{node.start_mark.line + 1}:{node.start_mark.column + 1}"
+        return f"{self.name}:{node.start_mark.line + 1}:{node.start_mark.column + 1}"
 
     def _mapping(self, node: yaml.MappingNode, location: Location) -> PlacedDict:
         values = PlacedDict()
@@ -213,10 +209,10 @@ class _Builder:
             key = key_node.value
             inner = (*location, key)
             if key in values:
-                first = self.document.keys[inner][0]
+                first = self.keys[inner][0]
                 self.problems.append(f"{self._at(key_node)}: the key {key!r} is given twice, first in line {first}")
                 continue
-            self.document.keys[inner] = (key_node.start_mark.line + 1, key_node.start_mark.column + 1)
+            self.keys[inner] = (key_node.start_mark.line + 1, key_node.start_mark.column + 1)
             values[key] = self.build(value_node, inner)
         return values
 
@@ -245,56 +241,3 @@ SCALARS = {
     "int": _integer,
     "float": _float,
 }
-
-
-def _override(document: Document, text: str) -> Iterator[str]:
-    name, equals, written = text.partition("=")
-    keys = name.strip().split(".")
-    if not equals or not all(keys):
-        yield f"command line: {text}: an override must read key.sub=value"
-        return
-    try:
-        # Flow context would end plain text at a comma; a one-key block mapping reads it as the file would.
-        inner = parse(f"value: {written}" if written.strip() else "value: null", text)
-    except RecipeError as error:
-        what = error.problems[0].removeprefix(f"{text}:").partition(": ")[2]
-        yield f"command line: {text}: {what}"
-        return
-    try:
-        container, location = _open(document.values, keys[:-1])
-        last = _step(container, keys[-1])
-    except LookupError as error:
-        yield f"command line: {text}: {error.args[0]}"
-        return
-    container[last] = inner.values["value"]
-    location = (*location, last)
-    for table in (document.keys, document.marks, document.origins):
-        for old in [known for known in table if known[: len(location)] == location]:
-            del table[old]
-    document.origins[location] = text
-
-
-def _open(values: dict[str, Any], keys: Sequence[str]) -> tuple[Any, Location]:
-    """What `keys` lead to; a missing mapping is made, a bare name becomes `{kind: name}`."""
-    container: Any = values
-    location: Location = ()
-    for key in keys:
-        step = _step(container, key)
-        child = container[step] if isinstance(step, int) else container.get(step)
-        if child is None:
-            child = PlacedDict()
-        elif isinstance(child, str):
-            child = PlacedDict(kind=child)
-        container[step] = child
-        container, location = child, (*location, step)
-    return container, location
-
-
-def _step(container: Any, key: str) -> str | int:
-    if isinstance(container, dict):
-        return key
-    if not isinstance(container, list):
-        raise LookupError(f"{key!r} has no place in a single value (got {container!r})")
-    if not key.isdigit() or int(key) >= len(container):
-        raise LookupError(f"{key!r} is not an entry of a list of {len(container)} (count from 0)")
-    return int(key)

@@ -12,6 +12,7 @@ from sciml.recipe import document
 from sciml.recipe.checks import Sections, mistakes
 from sciml.recipe.document import Document
 from sciml.recipe.messages import RecipeError, failure, lines
+from sciml.recipe.overrides import overridden
 from sciml.recipe.recipe import Recipe
 from sciml.recipe.sections import DataSection, ModelSection, PlanSection, ProblemSection
 
@@ -33,8 +34,8 @@ def read_text(text: str, name: str = "recipe", overrides: Sequence[str] = (), fo
     return _validated(document.parse(text, name), overrides, Path(folder))
 
 
-def _validated(read: Document, overrides: Sequence[str], folder: Path) -> Recipe:
-    document.override(read, overrides)
+def _validated(written: Document, overrides: Sequence[str], folder: Path) -> Recipe:
+    read = overridden(written, overrides)
     context = {"folder": folder.resolve()}
     try:
         return Recipe.model_validate(read.values, context=context)

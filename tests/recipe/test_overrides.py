@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from sciml.recipe import document
+from sciml.recipe.overrides import overridden
 
 
 def test_values_are_read_as_in_the_file(folder):
@@ -78,6 +79,6 @@ def test_every_malformed_override_is_reported(folder):
 
 
 def test_an_override_without_value_is_null():
-    read = document.parse("a: 1\n", "r.yaml")
-    document.override(read, ["a="])
-    assert read.values == {"a": None}
+    written = document.parse("a: 1\n", "r.yaml")
+    assert overridden(written, ["a="]).values == {"a": None}
+    assert written.values == {"a": 1}
