@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Literal
+from typing import ClassVar, Literal
 
 import jax.numpy as jnp
 import numpy as np
@@ -30,6 +30,7 @@ class DeepONet:
     on periodic axes and as cosines and a linear ramp on bounded ones.
     """
 
+    task: ClassVar[str] = "operator"
     basis: int = option(64, minimum=1, doc="number of basis functions per output field")
     width: int = option(128, minimum=1, doc="units per layer of branch and trunk")
     branch_layers: int = option(2, minimum=1, doc="hidden layers of the branch")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Literal
+from typing import ClassVar, Literal
 
 import jax.numpy as jnp
 import numpy as np
@@ -34,6 +34,7 @@ class FNO:
     series on an extended box.
     """
 
+    task: ClassVar[str] = "operator"
     width: int = option(32, minimum=1, doc="channels inside")
     modes: tuple[int, ...] = option((12,), minimum=1, doc="highest wave number kept, per axis or one for all")
     layers: int = option(4, minimum=1, doc="number of spectral layers")

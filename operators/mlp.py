@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Literal
+from typing import ClassVar, Literal
 
 import jax.numpy as jnp
 from flax import nnx
@@ -29,6 +29,7 @@ class MLP:
     (diffusivities) enter by their logarithms; outputs are standardized.
     """
 
+    task: ClassVar[str] = "quantities"
     width: int = option(32, minimum=1, doc="units per layer")
     layers: int = option(3, minimum=1, doc="number of gated layers")
     gate: Literal["product", "gelu", "tanh", "silu", "sine"] = option("product", doc="function of the gate")
