@@ -1,0 +1,157 @@
+"""From the problems of a recipe to verified data on disk."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from sciml.data import Coordinate, Dataset, Generated, Layout, Simulated, generate, open_arrays
+from sciml.domain import Grid
+from sciml.pipeline.family import Family, grid_of, saved_times
+from sciml.pipeline.progress import Progress
+from sciml.recipe import FileData, GeneratedData, Recipe
+from sciml.solvers import error_estimate, solve_batch
+from sciml.spec import Variable
+
+CHUNK = 16
+ESTIMATED_SAMPLES = 2
+TIME = "time"
+
+
+@dataclass(frozen=True)
+class Simulation:
+    """The solver side of a recipe: problems, grid, saved times, method, and the layout of what is stored."""
+
+    family: Family
+    data: GeneratedData
+
+    @classmethod
+    def of(cls, recipe: Recipe) -> Simulation:
+        """The simulation of a recipe whose data are generated."""
+        assert isinstance(recipe.data, GeneratedData)
+        return cls(Family.of(recipe), recipe.data)
+
+    @cached_property
+    def grid(self) -> Grid:
+        """The grid of the stored fields."""
+        return grid_of(self.family, self.data)
+
+    @cached_property
+    def times(self) -> np.ndarray:
+        """Saved times after t = 0."""
+        return saved_times(self.family, self.data)
+
+    @cached_property
+    def method(self) -> Any:
+        """The numerical method."""
+        return self.data.method.build()
+
+    @cached_property
+    def quantities(self) -> dict[str, Any]:
+        """Quantities of interest by name."""
+        return {c.kind: c.build() for c in self.data.quantities}
+
+    @property
+    def points(self) -> dict[str, np.ndarray]:
+        """Coordinates by axis name, `time` first in an evolution."""
+        return {axis: np.asarray(c.values) for axis, c in self._coordinates().items()}
+
+    @cached_property
+    def layout(self) -> Layout:
+        """Names, units, shapes and coordinates of the data set."""
+        return Layout(
+            inputs=tuple(self._inputs()),
+            outputs=tuple(self._outputs()),
+            parameters=tuple(
+                Variable(v.name, v.unit, role="scalar") for v in self.family.varying if not v.is_field
+            ),
+            quantities=tuple(self._quantities()),
+            coordinates=self._coordinates(),
+            splits=self.data.samples.model_dump(),
+            dtype=self.data.dtype,
+        )
+
+    def _inputs(self) -> list[Variable]:
+        variables = []
+        for v in self.family.varying:
+            if v.is_field:
+                variables.append(Variable(v.name, v.unit, self.grid.shape, self.grid.box.names))
+                axes = (f"{v.name}_mode",)
+                variables.append(Variable(v.coefficient_name, v.unit, (v.coefficients,), axes))
+        return variables
+
+    def _outputs(self) -> list[Variable]:
+        shape, axes = self.grid.shape, self.grid.box.names
+        if self.family.is_evolution:
+            shape, axes = (len(self.times), *shape), (TIME, *axes)
+        return [Variable(f.name, f.unit, shape, axes) for f in self.family.equation_class.fields]
+
+    def _quantities(self) -> list[Variable]:
+        fields = {f.name: f.unit for f in self.family.equation_class.fields}
+        units = {TIME: "s", **{name: self.grid.box.unit for name in self.grid.box.names}}
+        return [
+            Variable(name, q.unit(fields[q.field or next(iter(fields))], units), role="scalar")
+            for name, q in self.quantities.items()
+        ]
+
+    def _coordinates(self) -> dict[str, Coordinate]:
+        box = self.grid.box
+        axes = zip(box.names, self.grid.axes, box.periodic, box.lengths, strict=True)
+        found = {n: Coordinate(tuple(points), box.unit, p, length if p else None) for n, points, p, length in axes}
+        return {TIME: Coordinate(tuple(self.times), "s"), **found} if self.family.is_evolution else found
+
+    def simulate(self, samples: np.ndarray) -> Simulated:
+        """Solve the problems with these numbers; failed ones are named, not stored."""
+        padded = np.concatenate([samples, np.repeat(samples[-1:], CHUNK - len(samples))])
+        problems = self.family.stacked(padded)
+        batch = solve_batch(problems, self.grid, self.method, times=self.times)
+        failed = {int(samples[i]): str(error) for i, error in batch.failures.items() if i < len(samples)}
+        rows = [self._row(int(number), {k: v[i] for k, v in batch.fields.items()}, int(number) in failed)
+                for i, number in enumerate(samples)]
+        return Simulated({name: np.stack([row[name] for row in rows]) for name in self.layout.names}, failed)
+
+    def _row(self, sample: int, fields: dict[str, Any], failed: bool) -> dict[str, np.ndarray]:
+        problem = self.family.problem(sample)
+        row = {name: np.asarray(values) for v in self.family.varying
+               for name, values in v.values(problem, self.grid).items()}
+        row |= {name: np.asarray(values) for name, values in fields.items()}
+        initial = {name: np.asarray(v) for name, v in problem.initial_values(self.grid).items()}
+        for name, quantity in self.quantities.items():
+            known = {n: row[n] for n in fields}
+            value = np.nan if failed else quantity(known, self.points, initial, periodic=self.layout.periodic)
+            row[name] = np.asarray(value)
+        return row
+
+    def measured_error(self) -> float:
+        """Mean relative L2 difference of some samples to a run at half the step and twice the resolution."""
+        problems = [self.family.problem(i) for i in range(min(ESTIMATED_SAMPLES, self.data.samples.total))]
+        return float(np.mean([error_estimate(p, self.grid, self.method, times=self.times) for p in problems]))
+
+
+def generate_data(recipe: Recipe, folder: Path, progress: Progress) -> Generated | None:
+    """Fill `folder/data`; does nothing for a recipe that brings its own file."""
+    if isinstance(recipe.data, FileData):
+        return None
+    simulation = Simulation.of(recipe)
+    provenance = {"recipe_sha256": recipe.hash("seed", "problem", "data"), "seed": recipe.seed,
+                  "method": recipe.data.method.plain(), "solver_dtype": "float64"}
+
+    def notes() -> dict[str, Any]:
+        return {"recipe": recipe.to_yaml(), "measured_relative_error": simulation.measured_error()}
+
+    with progress.task("generating data") as advance:
+        return generate(
+            folder / "data", simulation.layout, simulation.simulate, chunk=CHUNK, provenance=provenance, notes=notes,
+            progress=advance,
+        )
+
+
+def open_data(recipe: Recipe, folder: Path) -> Dataset:
+    """The data of a recipe, verified: generated ones from the run folder, a user's from their file."""
+    if isinstance(recipe.data, GeneratedData):
+        return Dataset.open(folder / "data")
+    return open_arrays(**recipe.data.arguments(), seed=recipe.seed)

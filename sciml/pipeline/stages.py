@@ -1,0 +1,168 @@
+"""The stages of a run. Each reads what the one before it wrote, skips what is there and verified, stands alone."""
+
+from __future__ import annotations
+
+import json
+import platform
+import sys
+from collections.abc import Sequence
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import jax
+import numpy as np
+
+import sciml
+from sciml.data.provenance import code
+from sciml.pipeline.evaluation import JUDGES, Evaluation, Outcome
+from sciml.pipeline.generation import generate_data
+from sciml.pipeline.progress import Progress
+from sciml.pipeline.tasks import Context
+from sciml.pipeline.training import Trained, load_trained, model_folder, train_model
+from sciml.recipe import Recipe
+from sciml.report import Curve, results_table, write_report
+from sciml.runfolder import FolderLock, write_json, write_text
+from sciml.surrogate import export as export_artifact
+
+RECIPE, ENVIRONMENT, RESULTS, REPORT = "recipe.yaml", "environment.json", "results.json", "report.html"
+PACKAGES = ("jax", "flax", "optax", "orbax-checkpoint", "grain", "h5py", "numpy")
+
+
+def run(recipe: Recipe, folder: Path) -> None:
+    """Generate, train, evaluate, export: these four in a row, nothing more."""
+    with FolderLock(folder):
+        _start(recipe, folder)
+        context, progress = Context(recipe, folder), Progress()
+        _generate(context, progress)
+        _train(context, list(recipe.models), progress)
+        trained = {name: load_trained(context, name) for name in recipe.models}
+        _export(context, trained, progress)
+        _evaluate(context, trained, progress)
+
+
+def generate(recipe: Recipe, folder: Path) -> None:
+    """Solve the problem for every sample that is not there yet. May run on many MPI ranks; they share the folder."""
+    _start(recipe, folder)
+    _generate(Context(recipe, folder), Progress())
+
+
+def train(recipe: Recipe, folder: Path, models: Sequence[str] | None = None) -> None:
+    """Train the models (all by default) on verified data."""
+    with FolderLock(folder):
+        _start(recipe, folder)
+        _train(Context(recipe, folder), list(models or recipe.models), Progress())
+
+
+def evaluate(recipe: Recipe, folder: Path) -> None:
+    """Compare the trained models with the solver; prints the table, writes results.json and report.html."""
+    with FolderLock(folder):
+        context = Context(recipe, folder)
+        _evaluate(context, {name: load_trained(context, name) for name in recipe.models}, Progress())
+
+
+def export(recipe: Recipe, folder: Path) -> None:
+    """Write one artifact `<model>.sciml` per trained model."""
+    with FolderLock(folder):
+        context = Context(recipe, folder)
+        _export(context, {name: load_trained(context, name) for name in recipe.models}, Progress())
+
+
+def environment() -> dict[str, str]:
+    """What a run was made with."""
+    packages = {name: version(name) for name in PACKAGES}
+    devices = ", ".join(str(d) for d in jax.devices())
+    here = {"python": sys.version.split()[0], "machine": platform.machine(), "devices": devices}
+    return {"sciml": sciml.__version__, **code(), **here, **packages}
+
+
+def _start(recipe: Recipe, folder: Path) -> None:
+    folder.mkdir(parents=True, exist_ok=True)
+    write_text(folder / RECIPE, recipe.to_yaml())
+    write_json(folder / ENVIRONMENT, environment())
+
+
+def _generate(context: Context, progress: Progress) -> None:
+    made = generate_data(context.recipe, context.folder, progress)
+    if made is not None:
+        progress.say(f"data: {made.computed} samples computed, {made.found + made.adopted} found")
+
+
+def _train(context: Context, names: list[str], progress: Progress) -> None:
+    for name in names:
+        train_model(context, name, progress)
+
+
+def _export(context: Context, trained: dict[str, Trained], progress: Progress) -> None:
+    for name, model in trained.items():
+        section, spec = context.recipe.models[name], model.prepared.spec
+        inputs = model.prepared.selftest_inputs
+        place = export_artifact(
+            model.model,
+            spec,
+            context.folder / f"{name}.sciml",
+            config={"model": section.component.plain(), "precision": section.train.precision},
+            provenance={
+                "recipe": context.recipe.to_yaml(),
+                "data": context.dataset.provenance.get("fingerprint"),
+                "training": model.summary,
+                **environment(),
+            },
+            selftest_inputs=inputs,
+        )
+        progress.say(f"surrogate: {place}")
+
+
+def _evaluate(context: Context, trained: dict[str, Trained], progress: Progress) -> None:
+    evaluation = Evaluation(context)
+    outcomes = {}
+    for name, model in trained.items():
+        section = context.recipe.models[name]
+        judge = JUDGES[section.component.load().task]
+        outcomes[name] = judge.evaluate(evaluation, name, section, model)
+    rows = [outcome.row for outcome in outcomes.values()]
+    write_json(context.folder / RESULTS, {"rows": [_plain(row) for row in rows], "facts": _facts(evaluation)})
+    progress.show(results_table(rows))
+    for row in rows:
+        if row.note:
+            progress.say(f"{row.name}: {row.note}")
+    progress.say(f"report: {_report(context, evaluation, outcomes)}")
+
+
+def _report(context: Context, evaluation: Evaluation, outcomes: dict[str, Outcome]) -> Path:
+    shown = outcomes.values()
+    return write_report(
+        context.folder / REPORT,
+        title=context.recipe.name,
+        recipe_text=context.recipe.to_yaml(),
+        facts=_facts(evaluation),
+        rows=[o.row for o in shown],
+        fields=[f for o in shown for f in o.fields],
+        quantities=[q for o in shown for q in o.quantities],
+        curves=[Curve(name, _records(model_folder(context.folder, name) / "metrics.jsonl")) for name in outcomes],
+        environment=environment(),
+    )
+
+
+def _facts(evaluation: Evaluation) -> dict[str, str]:
+    dataset, references = evaluation.context.dataset, evaluation.references
+    facts = {"samples": ", ".join(f"{name} {len(rows)}" for name, rows in dataset.splits.items())}
+    if references is None:
+        return {**facts, "data": dataset.name}
+    simulation = references.simulation
+    return {
+        "equation": simulation.data.method.kind + " for " + simulation.family.equation_class.__name__,
+        "grid": " x ".join(map(str, simulation.grid.shape)),
+        **facts,
+        "reference": f"{references.kind}, own relative error {references.own_error:.1e}",
+        "solver error": f"{references.solver_error:.1e} against the reference",
+        "solver error, estimated": f"{dataset.provenance['measured_relative_error']:.1e} by refinement",
+    }
+
+
+def _records(path: Path) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in path.read_text().splitlines()] if path.is_file() else []
+
+
+def _plain(row: Any) -> dict[str, Any]:
+    return {k: None if isinstance(v, float) and not np.isfinite(v) else v for k, v in vars(row).items()}
