@@ -19,6 +19,9 @@ PLAIN = "recipe"
 AT_KEY = "recipe_key"
 """Type of our own errors that point to a key and show no value."""
 
+KEY = "[key]"
+"""What pydantic appends to the location of a mapping's key that is not allowed."""
+
 WORDS: dict[str, Callable[[Mapping[str, Any]], str]] = {
     "missing": lambda ctx: "this key is required",
     "greater_than": lambda ctx: f"must be > {ctx['gt']:g}",
@@ -105,11 +108,12 @@ def lines(errors: Iterable[ValidationError], places: Places) -> list[str]:
 
 def _line(details: ErrorDetails, places: Places) -> str:
     at_key = details["type"] in (AT_KEY, "missing")
-    location = details["loc"]
+    about_key = details["loc"][-1:] == (KEY,)
+    location = details["loc"][:-1] if about_key else details["loc"]
     path = ".".join(str(part) for part in location)
     message, comma, hint = words(details).partition(", did you mean")
     got = "" if at_key else f" (got {shorten(details['input'])})"
-    head = places.where(location, at_key=at_key)
+    head = places.where(location, at_key=at_key or about_key)
     return f"{head}: {path}: {message}{got}{comma}{hint}" if path else f"{head}: {message}{got}"
 
 

@@ -29,6 +29,16 @@ def _file_name(text: str) -> str:
 Name = Annotated[str, Strict(), AfterValidator(_file_name)]
 
 
+def _without_dot(text: str) -> str:
+    """Dots separate the keys of an override (`models.fno.width=64`)."""
+    if "." in text:
+        raise failure([problem((), "must not contain a dot", text)])
+    return text
+
+
+ModelName = Annotated[Name, AfterValidator(_without_dot)]
+
+
 def _existing(value: Any, info: ValidationInfo) -> Any:
     """An absolute path; relative ones start at the folder of the recipe."""
     if isinstance(value, Path):

@@ -15,7 +15,7 @@ from sciml.recipe import document
 from sciml.recipe.checks import Sections, mistakes
 from sciml.recipe.components import plain
 from sciml.recipe.messages import failure
-from sciml.recipe.paths import Name
+from sciml.recipe.paths import ModelName, Name
 from sciml.recipe.sections import DataSection, FileData, ModelSection, PlanSection, ProblemSection, Section
 from sciml.recipe.values import Natural, Text
 
@@ -34,7 +34,7 @@ class Recipe(Section):
     )
     problem: ProblemSection | None = None
     data: DataSection
-    models: Annotated[dict[Name, ModelSection], MinLen(1)]
+    models: Annotated[dict[ModelName, ModelSection], MinLen(1)]
     plan: PlanSection = PlanSection()
 
     @model_validator(mode="after")
