@@ -49,11 +49,14 @@ def key():
 
 
 @pytest.fixture
-def strict_arrays() -> Iterator[None]:
-    """No silent change of dtype or rank: `pytestmark = pytest.mark.usefixtures("strict_arrays")`."""
+def strict_dtypes() -> Iterator[None]:
+    """No silent change of dtype inside the test: `pytestmark = pytest.mark.usefixtures("strict_dtypes")`.
+
+    Not for all tests, because optax itself mixes integers and floats.
+    """
     import jax
 
-    with jax.numpy_dtype_promotion("strict"), jax.numpy_rank_promotion("raise"):
+    with jax.numpy_dtype_promotion("strict"):
         yield
 
 
