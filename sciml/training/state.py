@@ -33,8 +33,9 @@ class TrainState:
     @classmethod
     def start(cls, model: nnx.Module, optimizer: Optimizer, key: Key, precision: Precision = "float64") -> TrainState:
         """State before the first step; copies the model's parameters, which stay untouched."""
-        params = jax.tree.map(jnp.copy, cast(parameters(model), precision))
-        return cls(jnp.zeros((), jnp.int32), params, optimizer.init(params), jnp.copy(key))
+        params = jax.tree.map(_own, cast(parameters(model), precision))
+        opt_state = jax.tree.map(_own, optimizer.init(params))
+        return cls(jnp.zeros((), jnp.int32), params, opt_state, jnp.copy(key))
 
 
 def parameters(model: nnx.Module) -> nnx.State:
@@ -63,3 +64,8 @@ def cast(tree: T, precision: Precision) -> T:
         return leaf if kind is None or leaf.dtype == kind else leaf.astype(kind)
 
     return jax.tree.map(convert, tree)
+
+
+def _own(leaf: Array) -> Array:
+    """A copy with a definite dtype: steps consume their state, and a weak dtype would compile them twice."""
+    return jnp.array(leaf, dtype=leaf.dtype)
