@@ -16,7 +16,7 @@ from sciml.metrics import sample_errors
 from sciml.pipeline.generation import TIME
 from sciml.pipeline.instance import Instance
 from sciml.pipeline.reference import SAMPLES, References, seconds_per_call
-from sciml.pipeline.tasks import Context, predict
+from sciml.pipeline.tasks import Context, held_out_errors, predict
 from sciml.pipeline.training import Trained
 from sciml.recipe import ModelSection
 from sciml.report import FieldComparison, ModelRow, QuantityComparison
@@ -55,7 +55,7 @@ class Evaluation:
             parameters=trained.summary["parameters"],
             training_seconds=trained.summary["seconds"],
             error=error,
-            error_spread=float(np.std(errors)) if len(errors) > 1 else None,
+            error_spread=float(np.std(errors)) or None,
             reference_error=None if references is None else references.solver_error,
             latency_seconds=latency,
             speedup=None if solver is None else solver / latency,
@@ -92,7 +92,7 @@ class SampleJudge(Judge):
         graphdef, state = nnx.split(trained.model)
         guesses = {k: np.asarray(v, np.float64) for k, v in predict(graphdef, state, inputs).items()}
         truths = {v.name: _truth(evaluation, v, rows) for v in spec.outputs}
-        errors = np.mean([sample_errors(guesses[n], truths[n]) for n in truths], axis=0)
+        errors = held_out_errors(spec.outputs, guesses, truths)
         first = {k: v[:1] for k, v in inputs.items()}
         latency = seconds_per_call(lambda: predict(graphdef, state, first))
         spatial = [v for v in spec.outputs if v.spatial]

@@ -6,7 +6,7 @@ A model's config class names its task (`task: ClassVar[str]`); nothing else in t
 from __future__ import annotations
 
 import abc
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property, partial
 from pathlib import Path
@@ -18,7 +18,7 @@ from flax import nnx
 
 from sciml.data import Dataset, Layout, statistics
 from sciml.errors import ConfigError
-from sciml.metrics import sample_errors
+from sciml.metrics import relative_l2, sample_errors
 from sciml.operators.physics import grid_residual
 from sciml.parallel.plan import Plan
 from sciml.pinn.model import point_spec
@@ -122,9 +122,7 @@ class QuantityTask(Task):
 
     def prepare(self, context: Context, section: ModelSection) -> Prepared:
         """See `Task`."""
-        spec = self._spec(context.layout, section, context.statistics)
-        positive = all(np.min(context.statistics[v.name].low) > 0 for v in spec.outputs)
-        return _from_samples(context, section, spec, relative=positive)
+        return _from_samples(context, section, self._spec(context.layout, section, context.statistics), relative=False)
 
     def _spec(self, layout: Layout, section: ModelSection, seen: dict[str, Statistics] | None) -> Spec:
         numbers = [v for v in (*layout.inputs, *layout.parameters) if not v.spatial]
@@ -231,10 +229,18 @@ def _held_out(dataset: Dataset, spec: Spec) -> Callable[[nnx.Module], dict[str, 
 
     def measure(model: nnx.Module) -> dict[str, float]:
         predictions = predict(*nnx.split(model), inputs)
-        errors = [sample_errors(np.asarray(predictions[name]), truth[name]).mean() for name in truth]
-        return {"error": float(np.mean(errors))}
+        return {"error": float(np.mean(held_out_errors(spec.outputs, predictions, truth)))}
 
     return measure
+
+
+def held_out_errors(outputs: tuple[Variable, ...], guess: Mapping[str, Any], truth: Mapping[str, Any]) -> np.ndarray:
+    """Relative L2 errors: of each sample for fields, over all samples for a number (a single one may be near 0)."""
+    parts = []
+    for v in outputs:
+        p, t = np.asarray(guess[v.name], np.float64), np.asarray(truth[v.name], np.float64)
+        parts.append(sample_errors(p, t) if v.shape else np.full(len(t), relative_l2(p, t)))
+    return np.mean(parts, axis=0)
 
 
 @partial(jax.jit, static_argnums=0)
