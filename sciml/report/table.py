@@ -58,6 +58,7 @@ def error_with_spread(row: ModelRow) -> str:
     return error(row.error) + spread
 
 
+NOTE = Column("note", lambda row: row.note, "", numeric=False)
 COLUMNS: tuple[Column, ...] = (
     Column("model", lambda row: row.name, "the name in the recipe", numeric=False),
     Column("parameters", lambda row: count(row.parameters), "trained numbers"),
@@ -74,7 +75,7 @@ COLUMNS: tuple[Column, ...] = (
         lambda row: factor(row.speedup),
         "time of the solver at equal accuracy / time of the model",
     ),
-    Column("note", lambda row: row.note, "", numeric=False),
+    NOTE,
 )
 
 
@@ -84,9 +85,9 @@ def used_columns(rows: Sequence[ModelRow]) -> tuple[Column, ...]:
 
 
 def results_table(rows: Sequence[ModelRow]) -> Table:
-    """The results for a terminal, one line per model."""
+    """The results for a terminal, one line per model; notes, which would fold, are left to the caller."""
     table = Table(box=None, pad_edge=False, header_style="bold", padding=(0, 2, 0, 0))
-    columns = used_columns(rows)
+    columns = [column for column in used_columns(rows) if column is not NOTE]
     for column in columns:
         table.add_column(column.heading, justify="right" if column.numeric else "left", no_wrap=column.numeric)
     for row in rows:
