@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import ClassVar, Literal
+from typing import ClassVar, Literal, final
 
 import jax.numpy as jnp
 import numpy as np
@@ -19,6 +19,7 @@ from sciml.spec import Spec, Statistics
 from sciml.types import Array, Float
 
 
+@final
 @register("model", "deeponet")
 @dataclass(frozen=True)
 class DeepONet:
@@ -31,6 +32,7 @@ class DeepONet:
     """
 
     task: ClassVar[str] = "operator"
+
     basis: int = option(64, minimum=1, doc="number of basis functions per output field")
     width: int = option(128, minimum=1, doc="units per layer of branch and trunk")
     branch_layers: int = option(2, minimum=1, doc="hidden layers of the branch")
@@ -50,27 +52,28 @@ class DeepONetNetwork(nnx.Module):
     """(fields `(*space, C)`, scalars `(P,)`) -> `(*space, C_out)`, on the grid of its spec only."""
 
     def __init__(self, config: DeepONet, spec: Spec, *, rngs: nnx.Rngs) -> None:
-        space, channels_in, scalars, channels_out = field_layout(spec, "deeponet")
+        _, channels_in, scalars, channels_out = field_layout(spec, "deeponet")
         self.config, self.dtype = config, jnp.dtype(config.dtype)
         self.shape = spec.outputs[0].shape[len(leading_shape(spec.outputs[0])) :]
         self.fields, self.steps = _fields_and_steps(spec, channels_out)
         joint = config.trunk == "joint"
-        self.time_features = time_features(spec, self.steps)
-        self.space_features = space_features(space, spec, self.shape, config.features)
+        self.spec = spec
         outputs = self.fields * config.basis
 
         def network(size: int, layers: int) -> LinearPlusPerceptron:
             hidden = (config.width,) * layers
-            return LinearPlusPerceptron(
-                size, hidden, outputs, config.activation, dtype=self.dtype, rngs=rngs
-            )
+            return LinearPlusPerceptron(size, hidden, outputs, config.activation, dtype=self.dtype, rngs=rngs)
 
-        time, points = self.time_features.shape[1], self.space_features.shape[1]
+        time, points = time_features(spec, self.steps).shape[1], self.space_features().shape[1]
         self.branch = network(math.prod(self.shape) * channels_in + scalars, config.branch_layers)
         self.space = network(points + time * joint, config.trunk_layers)
         timed = not joint and time + scalars > 0
         self.time = network(time + scalars, config.trunk_layers) if timed else None
         self.bias = nnx.Param(jnp.zeros((channels_out,), self.dtype))
+
+    def space_features(self) -> np.ndarray:
+        """Trunk features of the grid points, `(points, F)`."""
+        return space_features(self.spec.outputs[0].spatial, self.spec, self.shape, self.config.features)
 
     def __call__(
         self, fields: Float[Array, "*space channels"], scalars: Float[Array, " P"]
@@ -90,20 +93,18 @@ class DeepONetNetwork(nnx.Module):
 
 
 def _separable(network: DeepONetNetwork, scalars: Array) -> Array:
-    space = network.space(jnp.asarray(network.space_features, network.dtype))
+    space = network.space(jnp.asarray(network.space_features(), network.dtype))
     if network.time is None:  # steady, and no scalars
         return space[None, :, :]
-    times = jnp.asarray(network.time_features, network.dtype)
+    times = jnp.asarray(time_features(network.spec, network.steps), network.dtype)
     rows = jnp.concatenate([times, jnp.broadcast_to(scalars, (len(times), scalars.shape[0]))], axis=1)
     return (1 + network.time(rows))[:, None, :] * space[None, :, :]
 
 
 def _joint(network: DeepONetNetwork, scalars: Array) -> Array:
     del scalars  # one trunk for the whole batch; scalars act through the branch
-    times, points = network.time_features, network.space_features
-    pairs = np.concatenate(
-        [np.repeat(times, len(points), axis=0), np.tile(points, (len(times), 1))], axis=1
-    )
+    times, points = time_features(network.spec, network.steps), network.space_features()
+    pairs = np.concatenate([np.repeat(times, len(points), axis=0), np.tile(points, (len(times), 1))], axis=1)
     values = network.space(jnp.asarray(pairs, network.dtype))
     return values.reshape(len(times), len(points), -1)
 

@@ -84,9 +84,7 @@ class LinearPlusPerceptron(nnx.Module):
     ) -> None:
         self.dtype = dtype
         self.linear = Dense(size_in, size_out, dtype=dtype, rngs=rngs)
-        self.nonlinear = Perceptron(
-            (size_in, *hidden, size_out), activation, last_gain=0.0, dtype=dtype, rngs=rngs
-        )
+        self.nonlinear = Perceptron((size_in, *hidden, size_out), activation, last_gain=0.0, dtype=dtype, rngs=rngs)
 
     def __call__(self, x: Float[Array, "*rows size_in"]) -> Float[Array, "*rows size_out"]:
         return self.linear(x) + self.nonlinear(x)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import ClassVar, Literal
+from typing import ClassVar, Literal, final
 
 import jax.numpy as jnp
 import numpy as np
@@ -21,6 +21,7 @@ from sciml.spec import Spec, Statistics
 from sciml.types import Array, Float
 
 
+@final
 @register("model", "fno")
 @dataclass(frozen=True)
 class FNO:
@@ -35,6 +36,7 @@ class FNO:
     """
 
     task: ClassVar[str] = "operator"
+
     width: int = option(32, minimum=1, doc="channels inside")
     modes: tuple[int, ...] = option((12,), minimum=1, doc="highest wave number kept, per axis or one for all")
     layers: int = option(4, minimum=1, doc="number of spectral layers")
@@ -116,9 +118,7 @@ class FNONetwork(nnx.Module):
 class FNOBlock(nnx.Module):
     """Spectral convolution, then a pointwise network, each added to its input."""
 
-    def __init__(
-        self, config: FNO, series: tuple[AxisSeries, ...], scalars: int, *, rngs: nnx.Rngs
-    ) -> None:
+    def __init__(self, config: FNO, series: tuple[AxisSeries, ...], scalars: int, *, rngs: nnx.Rngs) -> None:
         width, hidden = config.width, config.hidden or config.width
         dtype = jnp.dtype(config.dtype)
         self.activation = config.activation

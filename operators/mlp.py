@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import ClassVar, Literal
+from typing import ClassVar, Literal, final
 
 import jax.numpy as jnp
 from flax import nnx
@@ -17,6 +17,7 @@ from sciml.spec import Spec, Statistics
 from sciml.types import Array, Float
 
 
+@final
 @register("model", "mlp")
 @dataclass(frozen=True)
 class MLP:
@@ -30,6 +31,7 @@ class MLP:
     """
 
     task: ClassVar[str] = "quantities"
+
     width: int = option(32, minimum=1, doc="units per layer")
     layers: int = option(3, minimum=1, doc="number of gated layers")
     gate: Literal["product", "gelu", "tanh", "silu", "sine"] = option("product", doc="function of the gate")

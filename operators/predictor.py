@@ -73,14 +73,13 @@ class FieldPredictor(nnx.Module):
 
     def __init__(self, network: nnx.Module, spec: Spec, statistics: Mapping[str, Statistics]) -> None:
         self.network, self.spec, self.dtype = network, spec, network.dtype
+        self.statistics = needed_statistics(spec, statistics)
         fields, scalars = split_inputs(spec)
         normalizers = {v.name: standardizer(_statistics(statistics, v), self.dtype) for v in fields}
         for v in scalars:
             normalizers[v.name] = scalar_normalizer(_statistics(statistics, v), self.dtype)
         self.encoders = nnx.Dict(normalizers)
-        self.decoders = nnx.Dict(
-            {v.name: standardizer(_statistics(statistics, v), self.dtype) for v in spec.outputs}
-        )
+        self.decoders = nnx.Dict({v.name: standardizer(_statistics(statistics, v), self.dtype) for v in spec.outputs})
 
     def __call__(self, inputs: Mapping[str, Array]) -> dict[str, Array]:
         fields, scalars = split_inputs(self.spec)
@@ -112,12 +111,11 @@ class ScalarPredictor(nnx.Module):
 
     def __init__(self, network: nnx.Module, spec: Spec, statistics: Mapping[str, Statistics]) -> None:
         self.network, self.spec, self.dtype = network, spec, network.dtype
+        self.statistics = needed_statistics(spec, statistics)
         self.encoders = nnx.Dict(
             {v.name: scalar_normalizer(_statistics(statistics, v), self.dtype) for v in spec.inputs}
         )
-        self.decoders = nnx.Dict(
-            {v.name: standardizer(_statistics(statistics, v), self.dtype) for v in spec.outputs}
-        )
+        self.decoders = nnx.Dict({v.name: standardizer(_statistics(statistics, v), self.dtype) for v in spec.outputs})
 
     def __call__(self, inputs: Mapping[str, Array]) -> dict[str, Array]:
         encoded = [self.encoders[v.name].encode(inputs[v.name]).reshape(-1) for v in self.spec.inputs]
@@ -166,6 +164,11 @@ def field_layout(spec: Spec, model: str) -> tuple[tuple[str, ...], int, int, int
     channels_in = sum(int(np.prod(leading_shape(v))) for v in fields)
     channels_out = sum(int(np.prod(leading_shape(v))) for v in spec.outputs)
     return spec.outputs[0].spatial, channels_in, sum(v.size for v in scalars), channels_out
+
+
+def needed_statistics(spec: Spec, statistics: Mapping[str, Statistics]) -> tuple[tuple[str, Statistics], ...]:
+    """Those of the spec's variables, as (name, statistics) pairs: kept by a model so that it can be rebuilt."""
+    return tuple((v.name, _statistics(statistics, v)) for v in (*spec.inputs, *spec.outputs))
 
 
 def _statistics(statistics: Mapping[str, Statistics], variable: Variable) -> Statistics:

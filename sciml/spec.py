@@ -47,9 +47,7 @@ class Variable:
                 fix=f'Variable("{self.name}", shape=(10, 64), axes=("time", "x"))',
             )
         if self.role not in get_args(Role):
-            raise ConfigError(
-                f"variable {self.name!r} has an unknown role", expected=get_args(Role), got=self.role
-            )
+            raise ConfigError(f"variable {self.name!r} has an unknown role", expected=get_args(Role), got=self.role)
 
     @property
     def spatial(self) -> tuple[str, ...]:
