@@ -51,8 +51,8 @@ class Variable:
 
     @property
     def spatial(self) -> tuple[str, ...]:
-        """Axis names without time and channel."""
-        return tuple(axis for axis in self.axes if axis not in NON_SPATIAL)
+        """Axis names without time and channel; none for a list of numbers (role "scalar" with a shape)."""
+        return () if self.role == "scalar" else tuple(axis for axis in self.axes if axis not in NON_SPATIAL)
 
     @property
     def size(self) -> int:

@@ -81,7 +81,7 @@ class Simulation:
             if v.is_field:
                 variables.append(Variable(v.name, v.unit, self.grid.shape, self.grid.box.names))
                 axes = (f"{v.name}_mode",)
-                variables.append(Variable(v.coefficient_name, v.unit, (v.coefficients,), axes))
+                variables.append(Variable(v.coefficient_name, v.unit, (v.coefficients,), axes, role="scalar"))
         return variables
 
     def _outputs(self) -> list[Variable]:

@@ -239,7 +239,7 @@ def held_out_errors(outputs: tuple[Variable, ...], guess: Mapping[str, Any], tru
     parts = []
     for v in outputs:
         p, t = np.asarray(guess[v.name], np.float64), np.asarray(truth[v.name], np.float64)
-        parts.append(sample_errors(p, t) if v.shape else np.full(len(t), relative_l2(p, t)))
+        parts.append(sample_errors(p, t) if v.spatial else np.full(len(t), relative_l2(p, t)))
     return np.mean(parts, axis=0)
 
 
@@ -249,8 +249,8 @@ def predict(graphdef: Any, state: Any, batch: dict[str, Any]) -> dict[str, Any]:
     return jax.vmap(nnx.merge(graphdef, state))(batch)
 
 
-def _is_list_of_coefficients(variable: Any) -> bool:
-    return bool(variable.axes) and not set(variable.axes) & {"x", "y", "z", "time", "channel"}
+def _is_list_of_coefficients(variable: Variable) -> bool:
+    return variable.role == "scalar" and variable.shape != ()
 
 
 def _names(variables: Any) -> tuple[str, ...]:
