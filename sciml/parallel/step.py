@@ -13,6 +13,7 @@ from typing import Any, TypeAlias, final
 import jax
 import jax.numpy as jnp
 from flax import nnx
+from jax.sharding import NamedSharding
 from jax.sharding import PartitionSpec as P
 
 from sciml.parallel.losses import loss_functions
@@ -36,9 +37,12 @@ class Step:
     """
 
     function: Any
+    whole: NamedSharding
     repeat: int = 1
 
     def __call__(self, state: TrainState, batch: Batch) -> tuple[TrainState, Metrics]:
+        if state.step.sharding != self.whole:  # a new state; otherwise the second call would compile again
+            state = jax.device_put(state, self.whole)
         return self.function(state, batch)
 
 
@@ -80,7 +84,7 @@ def build_step(
     whole = plan.replicated()
     function = step if repeat == 1 else steps
     jitted = jax.jit(function, donate_argnums=0, in_shardings=(whole, None), out_shardings=whole)
-    return Step(jitted, repeat)
+    return Step(jitted, whole, repeat)
 
 
 def _assembler(model: nnx.Module, plan: Plan) -> Callable[[PyTree], nnx.Module]:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
 from typing import TYPE_CHECKING, final
 
 from sciml.checkpoint import Checkpoints
-from sciml.errors import NumericalError
+from sciml.errors import NumericalError, SciMLError
 from sciml.training.hooks.base import Hook, Record
 
 if TYPE_CHECKING:
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
 class StopAtNonFinite(Hook):
     """Raises NumericalError naming the first bad step, the terms and the last good checkpoint.
 
-    Put it first, so that nothing else acts on bad numbers.
+    Put it after the logs, so that they show what happened, and before all others.
     """
 
     def __init__(self, checkpoints: Checkpoints | None = None) -> None:
@@ -27,7 +28,14 @@ class StopAtNonFinite(Hook):
         """Look at every record."""
         for record in records:
             if not record.get("finite", True):
-                raise _diverged(record, self.checkpoints.last_good if self.checkpoints else None)
+                raise _diverged(record, self._last_good())
+
+    def _last_good(self) -> int | None:
+        if self.checkpoints is None:
+            return None
+        with contextlib.suppress(SciMLError):  # a failed save must not hide why the training ends
+            self.checkpoints.wait()
+        return self.checkpoints.last_good
 
 
 @final
