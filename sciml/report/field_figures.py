@@ -116,9 +116,8 @@ def _cuts(panel: Axes, comparison: FieldComparison, arrays: list[np.ndarray], ax
         label = f"{vertical} = {axes[vertical][place]:.3g}"
         panel.plot(axes[horizontal], arrays[0][place], color=color, alpha=0.45, linewidth=2.6, label=label)
         panel.plot(axes[horizontal], arrays[1][place], color=color, linestyle=(0, (4, 2)), linewidth=1.1)
-    panel.set_title("cuts: truth broad, prediction dashed")
+    panel.set_title(f"{_with_unit(comparison.field, comparison.unit)}: truth broad, prediction dashed")
     panel.set_xlabel(horizontal)
-    panel.set_ylabel(_with_unit(comparison.field, comparison.unit))
     panel.legend(loc="upper left", bbox_to_anchor=(1.0, 1.03), handlelength=1.2)
     grid(panel)
 

@@ -26,6 +26,8 @@ def curves_figure(curves: Sequence[Curve]) -> Figure:
 def _curve(panel: Axes, curve: Curve) -> None:
     series = {key: values for key, values in curve.series().items() if _is_shown(key)}
     parts = [key for key in series if key.startswith(LOSS_PREFIX) and key != LOSS_PREFIX]
+    if len(parts) == 1:  # the only part is the loss itself
+        del series[parts[0]]
     colors = dict(zip(parts, SERIES[1:] * len(parts), strict=False))
     for key, (steps, values) in series.items():
         kept = _thinned(len(steps))
