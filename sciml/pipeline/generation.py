@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+import jax
 import numpy as np
 
 from sciml.data import Coordinate, Dataset, Generated, Layout, Simulated, generate, open_arrays
@@ -55,7 +57,7 @@ class Simulation:
         """Quantities of interest by name."""
         return {c.kind: c.build() for c in self.data.quantities}
 
-    @property
+    @cached_property
     def points(self) -> dict[str, np.ndarray]:
         """Coordinates by axis name, `time` first in an evolution."""
         return {axis: np.asarray(c.values) for axis, c in self._coordinates().items()}
@@ -106,30 +108,43 @@ class Simulation:
 
     def simulate(self, samples: np.ndarray) -> Simulated:
         """Solve the problems with these numbers; failed ones are named, not stored."""
-        padded = np.concatenate([samples, np.repeat(samples[-1:], CHUNK - len(samples))])
-        problems = self.family.stacked(padded)
-        batch = solve_batch(problems, self.grid, self.method, times=self.times)
-        failed = {int(samples[i]): str(error) for i, error in batch.failures.items() if i < len(samples)}
-        rows = [self._row(int(number), {k: v[i] for k, v in batch.fields.items()}, int(number) in failed)
-                for i, number in enumerate(samples)]
+        batch = solve_batch(self.family.stacked(samples), self.grid, self.method, times=self.times_or_none, chunk=CHUNK)
+        failed = {int(samples[i]): str(error) for i, error in batch.failures.items()}
+        rows = [self._row(int(n), {k: v[i] for k, v in batch.fields.items()}, failed) for i, n in enumerate(samples)]
         return Simulated({name: np.stack([row[name] for row in rows]) for name in self.layout.names}, failed)
 
-    def _row(self, sample: int, fields: dict[str, Any], failed: bool) -> dict[str, np.ndarray]:
-        problem = self.family.problem(sample)
-        row = {name: np.asarray(values) for v in self.family.varying
-               for name, values in v.values(problem, self.grid).items()}
-        row |= {name: np.asarray(values) for name, values in fields.items()}
-        initial = {name: np.asarray(v) for name, v in problem.initial_values(self.grid).items()}
-        for name, quantity in self.quantities.items():
-            known = {n: row[n] for n in fields}
-            value = np.nan if failed else quantity(known, self.points, initial, periodic=self.layout.periodic)
-            row[name] = np.asarray(value)
-        return row
+    @property
+    def times_or_none(self) -> np.ndarray | None:
+        """The saved times as a solver wants them: None for a steady problem."""
+        return self.times if self.family.is_evolution else None
+
+    def _row(self, sample: int, fields: dict[str, Any], failed: dict[int, str]) -> dict[str, np.ndarray]:
+        known, initial = jax.device_get(self._record(sample))
+        return {**known, **fields, **self.measured(fields, initial if sample not in failed else None)}
+
+    def measured(self, fields: dict[str, Any], initial: dict[str, Any] | None) -> dict[str, np.ndarray]:
+        """The quantities of interest of one solution; NaN where it failed (no `initial`)."""
+        periodic = self.layout.periodic
+        return {
+            name: np.asarray(np.nan if initial is None else quantity(fields, self.points, initial, periodic=periodic))
+            for name, quantity in self.quantities.items()
+        }
+
+    @cached_property
+    def _record(self) -> Callable[[int], tuple[dict[str, Any], dict[str, Any]]]:
+        """Sample number -> (what varies, the initial fields), on the grid; compiled once."""
+
+        def record(sample: Any) -> tuple[dict[str, Any], dict[str, Any]]:
+            problem = self.family.draw(sample)
+            parts = [v.values(problem, self.grid) for v in self.family.varying]
+            return {k: v for part in parts for k, v in part.items()}, problem.initial_values(self.grid)
+
+        return jax.jit(record)
 
     def measured_error(self) -> float:
         """Mean relative L2 difference of some samples to a run at half the step and twice the resolution."""
         problems = [self.family.problem(i) for i in range(min(ESTIMATED_SAMPLES, self.data.samples.total))]
-        return float(np.mean([error_estimate(p, self.grid, self.method, times=self.times) for p in problems]))
+        return float(np.mean([error_estimate(p, self.grid, self.method, times=self.times_or_none) for p in problems]))
 
 
 def generate_data(recipe: Recipe, folder: Path, progress: Progress) -> Generated | None:

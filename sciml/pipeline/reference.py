@@ -39,19 +39,14 @@ class References:
         return self.dataset.rows("test")[:SAMPLES]
 
     @cached_property
-    def times(self) -> Any:
-        """Saved times, None for a steady problem."""
-        return self.simulation.times if self.simulation.family.is_evolution else None
-
-    @cached_property
     def solutions(self) -> list[Reference]:
         """One reference per sample."""
         return [self.of(int(number)) for number in self.numbers]
 
     def of(self, number: int) -> Reference:
         """The reference solution of one sample."""
-        problem = self.simulation.family.problem(number)
-        return reference_solution(problem, self.simulation.grid, times=self.times, method=self.simulation.method)
+        s = self.simulation
+        return reference_solution(s.family.problem(number), s.grid, times=s.times_or_none, method=s.method)
 
     @property
     def own_error(self) -> float:
@@ -72,11 +67,10 @@ class References:
         return np.asarray([self._quantity(name, i) for i in range(len(self.numbers))])
 
     def _quantity(self, name: str, index: int) -> float:
-        simulation = self.simulation
-        problem = simulation.family.problem(int(self.numbers[index]))
+        problem = self.simulation.family.problem(int(self.numbers[index]))
         fields = {k: np.asarray(v) for k, v in self.solutions[index].fields.items()}
-        initial = {k: np.asarray(v) for k, v in problem.initial_values(simulation.grid).items()}
-        return simulation.quantities[name](fields, simulation.points, initial, periodic=simulation.layout.periodic)
+        initial = {k: np.asarray(v) for k, v in problem.initial_values(self.simulation.grid).items()}
+        return float(self.simulation.measured(fields, initial)[name])
 
     @cached_property
     def solver_error(self) -> float:
@@ -100,11 +94,11 @@ class References:
         truth = {name: np.asarray(v)[every] for name, v in self.solutions[0].fields.items()}
         for method in _variants(self.simulation.method):
             try:
-                fields = solve(problem, grid, method, times=self.times).fields
+                fields = solve(problem, grid, method, times=self.simulation.times_or_none).fields
             except SciMLError:  # unstable or not converged: not a candidate
                 continue
             error = max(relative_l2(np.asarray(fields[name]), truth[name]) for name in truth)
-            run = lambda method=method: solve(problem, grid, method, times=self.times).fields  # noqa: E731
+            run = lambda method=method: solve(problem, grid, method, times=self.simulation.times_or_none).fields  # noqa: E731
             found.append((error, seconds_per_call(run)))
         return found
 
