@@ -21,7 +21,7 @@ from sciml.recipe import Component, GeneratedData, ProblemSection, Recipe
 from sciml.sampling.series import Constant
 from sciml.types import Array, Key
 
-DRAWS, TRAINING, SENSORS = range(3)
+DRAWS, TRAINING, SENSORS, NOISE = range(4)
 """First fold of the seed: every purpose has its own stream of random numbers."""
 
 

@@ -17,7 +17,7 @@ from sciml.metrics import relative_l2
 from sciml.pinn.model import PINN, PINNConfig, coordinate_names, point_spec
 from sciml.pinn.network import has_zero_dirichlet_faces
 from sciml.pinn.objectives import BoundaryResidual, PointResidual
-from sciml.pipeline.family import SENSORS
+from sciml.pipeline.family import NOISE, SENSORS
 from sciml.pipeline.generation import Simulation
 from sciml.problem import Problem
 from sciml.recipe import Component
@@ -95,7 +95,7 @@ class Instance:
         """Noisy values at the sensors at every saved time: coordinates and fields, one row per reading."""
         if not self.config.sensors:
             return {}
-        key = jax.random.fold_in(jax.random.fold_in(jax.random.key(self.seed), SENSORS), -1 - self.number)
+        key = jax.random.fold_in(jax.random.fold_in(jax.random.key(self.seed), NOISE), self.number)
         space = int(np.prod(self.simulation.grid.shape))
         rows = (np.arange(0, len(self.points), space)[:, None] + self.sensors).ravel()
         names = coordinate_names(self.problem.domain, self.problem.is_evolution)
