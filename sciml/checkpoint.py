@@ -122,7 +122,8 @@ class Checkpoints:
             staged.rename(final)
             sync_folder(self.folder)
             self.last_good = step
-            for old in self.steps()[: -self.keep]:
+            others = [other for other in self.steps() if other != step]  # a step done again may not be the last
+            for old in others[: max(len(others) - self.keep + 1, 0)]:
                 self._discard(self.folder / str(old))
 
     def _discard(self, folder: Path) -> None:

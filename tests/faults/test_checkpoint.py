@@ -30,7 +30,7 @@ def folder(tmp_path):
     """Three checkpoints, 1 to 3."""
     with Checkpoints(tmp_path / "c") as checkpoints:
         for step in (1, 2, 3):
-            checkpoints.save(step, _state(step), {"step": step, "batches": {"next_index": step}})
+            checkpoints.save(step, _state(step), {"step": step, "data": {"next_index": step}})
     return tmp_path / "c"
 
 
@@ -49,7 +49,7 @@ def test_what_was_saved_comes_back(folder):
     with Checkpoints(folder) as checkpoints:
         state, meta = checkpoints.restore(_state())
     assert_identical(state, _state(3))
-    assert meta == {"step": 3, "batches": {"next_index": 3}}
+    assert meta == {"step": 3, "data": {"next_index": 3}}
 
 
 @pytest.mark.parametrize("bit", [0, 1001, 12345, 20011])
@@ -96,7 +96,7 @@ def test_every_file_counts(folder, name, damage):
 def test_an_edited_manifest_is_noticed(folder):
     path = folder / "3" / MANIFEST
     manifest = json.loads(path.read_text())
-    manifest["meta"]["batches"]["next_index"] = 4
+    manifest["meta"]["data"]["next_index"] = 4
     path.write_text(json.dumps(manifest))
     with pytest.raises(IntegrityError, match="has been altered"):
         verify(folder / "3")
@@ -151,6 +151,14 @@ def test_only_the_newest_are_kept_and_a_step_can_be_saved_again(tmp_path):
         assert checkpoints.steps() == [2, 3]
         assert_identical(checkpoints.restore(_state())[0], _state(13))
     assert sorted(p.name for p in tmp_path.iterdir() if not p.name.startswith(".")) == ["2", "3"]
+
+
+def test_a_checkpoint_just_written_is_never_the_one_to_go(tmp_path):
+    with Checkpoints(tmp_path, keep=1) as checkpoints:
+        for step in (100, 60):  # continued from an older step than the newest
+            checkpoints.save(step, _state(step))
+        checkpoints.wait()
+        assert checkpoints.steps() == [60]
 
 
 def test_a_half_written_checkpoint_is_not_seen(folder):

@@ -46,7 +46,7 @@ def _content(folder: Path, step: int) -> dict:
     with ocp.Checkpointer(ocp.StandardCheckpointHandler()) as checkpointer:
         arrays = checkpointer.restore(place)
     meta = json.loads((place / MANIFEST).read_text())["meta"]
-    return {name: (a.dtype, a.shape, a.tobytes()) for name, a in arrays.items()} | {"data": meta["batches"]}
+    return {name: (a.dtype, a.shape, a.tobytes()) for name, a in arrays.items()} | {"data": meta["data"]}
 
 
 @pytest.fixture(scope="module")

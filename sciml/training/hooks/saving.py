@@ -14,7 +14,7 @@ from sciml.training.state import TrainState
 if TYPE_CHECKING:
     from sciml.training.loop import Batches, Run
 
-DATA, SECONDS = "batches", "seconds"
+DATA, SECONDS = "data", "seconds"
 
 
 @final
