@@ -12,10 +12,12 @@ from sciml.solvers.method import EllipticSolver, Method, TimeStepper
 from sciml.solvers.rk4 import Rk4
 from sciml.solvers.solve import Solution, integrate, solve
 from sciml.solvers.ssprk3 import Ssprk3
+from sciml.solvers.verification import Check, Report, verify
 
 __all__ = [
     "BatchSolution",
     "Bicgstab",
+    "Check",
     "ConjugateGradient",
     "Direct",
     "EllipticSolver",
@@ -24,6 +26,7 @@ __all__ = [
     "Imex",
     "Method",
     "Reference",
+    "Report",
     "Rk4",
     "Solution",
     "Ssprk3",
@@ -35,4 +38,5 @@ __all__ = [
     "solve",
     "solve_batch",
     "stack",
+    "verify",
 ]

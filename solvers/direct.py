@@ -44,7 +44,7 @@ class Direct(EllipticSolver):
         """By modes if the equation allows it, else dense."""
         modes = matching_modes(space, structure)
         if modes is not None:
-            return lambda matvec, b: (_divide(modes, matvec, b), jnp.asarray(1, jnp.int32))
+            return lambda matvec, b: (_divide(modes, matvec, b), jnp.asarray(1.0))
         n = int(np.prod(space.shape))
         if n > self.most_unknowns:
             raise ConfigError(
@@ -54,7 +54,7 @@ class Direct(EllipticSolver):
                 reason="its coefficients vary in space, or it couples fields, so no basis diagonalizes it",
                 fix="method: {kind: conjugate_gradient}, or {kind: bicgstab} if it is not symmetric",
             )
-        return lambda matvec, b: (_dense(matvec, b), jnp.asarray(1, jnp.int32))
+        return lambda matvec, b: (_dense(matvec, b), jnp.asarray(1.0))
 
 
 def matching_modes(space: GridSpace, structure: Structure) -> Modes | None:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Literal, NamedTuple, final
 
 from sciml.registry import option, register
-from sciml.solvers.method import Rate, TimeStepper
+from sciml.solvers.method import Matvec, Rate, TimeStepper
 from sciml.types import Array
 
 
@@ -66,6 +66,7 @@ class Etdrk4(TimeStepper):
         n4 = rate(act(c.half, a) + act(c.stage, 2 * n3 - n1), t + step)
         return act(c.full, y) + act(c.first, n1) + act(c.middle, n2 + n3) + act(c.last, n4)
 
-    def damped(self, linear: Any, step: Any, y: Array) -> Array:
-        """phi_1(step L) y."""
-        return linear.act(linear.phi(step)[1], y)
+    def damping(self, linear: Any, step: Any) -> Matvec:
+        """phi_1(step L)."""
+        first = linear.phi(step)[1]
+        return lambda y: linear.act(first, y)

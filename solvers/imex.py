@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Literal, final
 
 from sciml.registry import option, register
-from sciml.solvers.method import Rate, TimeStepper
+from sciml.solvers.method import Matvec, Rate, TimeStepper
 from sciml.types import Array
 
 NODES = (0.0, 1 / 2, 83 / 250, 31 / 50, 17 / 20, 1.0)
@@ -75,9 +75,10 @@ class Imex(TimeStepper):
             implicit.append(linear.apply(stage))
         return y + step * (_weighted(WEIGHTS, implicit) + _weighted(WEIGHTS, explicit))
 
-    def damped(self, linear: Any, step: Any, y: Array) -> Array:
-        """(1 - step L/4)^{-1} y."""
-        return linear.act(linear.shifted_inverse(DIAGONAL * step), y)
+    def damping(self, linear: Any, step: Any) -> Matvec:
+        """(1 - step L/4)^{-1}."""
+        inverse = linear.shifted_inverse(DIAGONAL * step)
+        return lambda y: linear.act(inverse, y)
 
 
 def _weighted(weights: tuple[float, ...], terms: list[Array]) -> Any:

@@ -73,7 +73,7 @@ def conjugate_gradients(
     z = precondition(b)
     state = (jnp.zeros_like(b), b, z, jnp.sum(b * z), jnp.asarray(0, jnp.int32))
     x, _, _, _, count = jax.lax.while_loop(go_on, improve, state)
-    return x, count
+    return x, count.astype(float)
 
 
 def stabilized_biconjugate_gradients(
@@ -103,7 +103,7 @@ def stabilized_biconjugate_gradients(
     zero, one = jnp.zeros_like(b), jnp.asarray(1.0, b.dtype)
     state = (zero, b, zero, zero, one, one, one, jnp.asarray(0, jnp.int32))
     final = jax.lax.while_loop(go_on, improve, state)
-    return final[0], final[7]
+    return final[0], final[7].astype(float)
 
 
 def _ratio(a: Array, b: Array) -> Array:

@@ -139,7 +139,7 @@ class _Advance:
     def __init__(self, system: Discretized, method: TimeStepper, plan: Schedule, steps: Any) -> None:
         self.system, self.method, self.steps, self.uniform = system, method, steps, plan.uniform
         self.jumps = _jumps(system, method)
-        self.prepared = self._prepare(plan.gaps[0] / steps) if plan.uniform else None
+        self.prepared: Any = self._prepare(plan.gaps[0] / steps) if plan.uniform else None
 
     def __call__(self, y: Array, start: Array, gap: Array, index: Any) -> Array:
         h = gap / self.steps

@@ -25,8 +25,8 @@ class TimeStepper(Method):
     """A one-step method for y' = L y + N(y, t), with a step `dt` that is shortened to land on the saved times.
 
     `treats_linear_part` says whether L is treated exactly or implicitly; if not, N is the whole right-hand side
-    and `linear` is None. The explicit part is stable while its eigenvalue times the step, damped as `damped`
-    says, stays inside the ellipse with the half axes `real_limit` and `imaginary_limit`.
+    and `linear` is None. The explicit part is stable while its eigenvalue times the step, damped as
+    `damping` says, stays inside the ellipse with the half axes `real_limit` and `imaginary_limit`.
     """
 
     dt: float
@@ -46,7 +46,7 @@ class TimeStepper(Method):
         """The state at t + step."""
 
     @abc.abstractmethod
-    def damped(self, linear: Any, step: Any, y: Array) -> Array:
+    def damping(self, linear: Any, step: Any) -> Matvec:
         """How L damps a contribution of N within one step (the identity for an explicit method)."""
 
 
@@ -60,4 +60,4 @@ class EllipticSolver(Method):
 
     @abc.abstractmethod
     def linear_solver(self, space: Any, structure: Any) -> Callable[[Matvec, Array], tuple[Array, Array]]:
-        """A function (matvec, right-hand side) -> (solution, iterations), transposable by jax."""
+        """A function (matvec, right-hand side) -> (solution, iterations as a float), transposable by jax."""

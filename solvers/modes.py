@@ -6,12 +6,12 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Protocol, final
 
-import jax
 import jax.numpy as jnp
 import numpy as np
 
 from sciml.boundary import Condition
-from sciml.calculus import FiniteDifference, FourierBasis
+from sciml.calculus import FourierBasis
+from sciml.calculus.differences import matrix
 from sciml.domain import Box, Grid
 from sciml.errors import NumericalError
 from sciml.types import Array
@@ -121,17 +121,11 @@ def _on_axis(conditions: Conditions, axis: int) -> Conditions:
 
 @lru_cache(maxsize=64)
 def _axis_modes(grid: Grid, conditions: Conditions, order: int, kind: str) -> AxisModes:
-    with jax.ensure_compile_time_eval():
-        boundary = {face: Condition(0.0, alpha, beta) for face, alpha, beta in conditions}
-        d = FiniteDifference(grid, boundary, order)
-        identity = np.eye(grid.shape[0] - 2 * (not grid.box.periodic[0]))
-        u = d.embed(identity)
-        second = d.laplacian(u) if kind == "second" else d.divergence(d.gradient(u))
-        matrix = np.asarray(d.values(second)[(..., *d.interior)]).T
-    if np.allclose(matrix, matrix.T, rtol=0, atol=1e-12 * np.abs(matrix).max()):
-        values, vectors = np.linalg.eigh((matrix + matrix.T) / 2)
+    second = _second_difference(grid, conditions, order, kind)
+    if np.allclose(second, second.T, rtol=0, atol=1e-12 * np.abs(second).max()):
+        values, vectors = np.linalg.eigh((second + second.T) / 2)
         return AxisModes(vectors, vectors.T, values)
-    values, vectors = np.linalg.eig(matrix)
+    values, vectors = np.linalg.eig(second)
     condition = float(np.linalg.cond(vectors))
     if condition > LARGEST_CONDITION:
         raise NumericalError(
@@ -141,3 +135,22 @@ def _axis_modes(grid: Grid, conditions: Conditions, order: int, kind: str) -> Ax
             fix="method: {kind: bicgstab} for a steady problem, {kind: rk4} for an evolution",
         )
     return AxisModes(vectors, np.linalg.inv(vectors), values)
+
+
+def _second_difference(line: Grid, conditions: Conditions, order: int, kind: str) -> np.ndarray:
+    """The matrix of the second derivative at the unknowns of one axis, as the finite-difference reading applies it."""
+    (n,), (h,), (periodic,) = line.shape, line.spacing, line.box.periodic
+    nodes, faces = (n, 0.0), (n if periodic else n - 1, 0.5)
+    if kind == "second":
+        second = matrix(*nodes, *nodes, h, 2, order, periodic)
+    else:
+        second = matrix(*faces, *nodes, h, 1, order, periodic) @ matrix(*nodes, *faces, h, 1, order, periodic)
+    if periodic:
+        return second
+    slopes = matrix(*nodes, *nodes, h, 1, order, False)
+    filled = np.zeros((n, n - 2))
+    filled[1:-1] = np.eye(n - 2)
+    for face, alpha, beta in conditions:
+        end, outward = (0, -slopes[0]) if face[1] == "-" else (n - 1, slopes[-1])
+        filled[end] = -beta * outward[1:-1] / (alpha + beta * outward[end])
+    return (second @ filled)[1:-1]

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Literal, final
 
 from sciml.registry import option, register
-from sciml.solvers.method import Rate, TimeStepper
+from sciml.solvers.method import Matvec, Rate, TimeStepper
 from sciml.types import Array
 
 
@@ -42,7 +42,7 @@ class Rk4(TimeStepper):
         k4 = rate(y + step * k3, t + step)
         return y + step / 6 * (k1 + 2 * k2 + 2 * k3 + k4)
 
-    def damped(self, linear: Any, step: Any, y: Array) -> Array:
+    def damping(self, linear: Any, step: Any) -> Matvec:
         """No damping."""
         del linear, step
-        return y
+        return lambda y: y

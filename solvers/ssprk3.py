@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Literal, final
 
 from sciml.registry import option, register
-from sciml.solvers.method import Rate, TimeStepper
+from sciml.solvers.method import Matvec, Rate, TimeStepper
 from sciml.types import Array
 
 
@@ -38,7 +38,7 @@ class Ssprk3(TimeStepper):
         second = 0.75 * y + 0.25 * (first + step * rate(first, t + step))
         return y / 3 + 2 / 3 * (second + step * rate(second, t + step / 2))
 
-    def damped(self, linear: Any, step: Any, y: Array) -> Array:
+    def damping(self, linear: Any, step: Any) -> Matvec:
         """No damping."""
         del linear, step
-        return y
+        return lambda y: y

@@ -36,20 +36,22 @@ def estimate(
 
     def ratio(doublings: Array) -> Array:
         h = step / 2.0**doublings
-        eigenvalue = _dominant(lambda v: h * method.damped(linear, h, jacobian(v)), start)
+        damping = method.damping(linear, h)
+        eigenvalue = _dominant(lambda v: h * damping(jacobian(v)), start)
         extent = jnp.hypot(eigenvalue.real / method.real_limit, eigenvalue.imag / method.imaginary_limit)
         return extent / SAFETY
 
-    def too_large(state: tuple[Array, Array]) -> Array:
-        doublings, current = state
+    def too_large(state: tuple[Array, Array, Array]) -> Array:
+        doublings, current, _ = state
         return (current > 1) & (doublings < MOST_DOUBLINGS)
 
-    def halve(state: tuple[Array, Array]) -> tuple[Array, Array]:
-        return state[0] + 1, ratio(state[0] + 1)
+    def halve(state: tuple[Array, Array, Array]) -> tuple[Array, Array, Array]:
+        doublings, _, first = state
+        current = ratio(doublings + 1)
+        return doublings + 1, current, jnp.where(doublings < 0, current, first)
 
-    zero = jnp.asarray(0, jnp.int32)
-    first = ratio(zero)
-    doublings, last = jax.lax.while_loop(too_large, halve, (zero, first))
+    before = (jnp.asarray(-1, jnp.int32), jnp.asarray(jnp.inf), jnp.asarray(jnp.inf))  # one copy of `ratio` to compile
+    doublings, last, first = jax.lax.while_loop(too_large, halve, before)
     unsolved = (doublings == MOST_DOUBLINGS) & (last > 1)
     return Stability(jnp.where(unsolved, MOST_DOUBLINGS + 1, doublings), first)
 
@@ -74,9 +76,10 @@ def _direction(v: Array, apply: Callable[[Array], Array]) -> Array:
     second = apply(first)
     scale = jnp.where(norm(first) > 0, norm(first), 1.0)
     first, second = first / scale, second / scale**2
-    gram = jnp.stack([jnp.stack([_dot(first, first), _dot(first, v)]), jnp.stack([_dot(v, first), _dot(v, v)])])
-    gram = gram + 1e-12 * jnp.eye(2)
-    a, b = jnp.linalg.solve(gram, jnp.stack([_dot(first, second), _dot(v, second)]))
+    ff, fv, vv = _dot(first, first) + 1e-12, _dot(first, v), _dot(v, v) + 1e-12
+    fs, vs = _dot(first, second), _dot(v, second)
+    determinant = ff * vv - fv * fv
+    a, b = (vv * fs - fv * vs) / determinant, (ff * vs - fv * fs) / determinant
     root = jnp.sqrt((a * a / 4 + b).astype(complex))
     candidates = jnp.stack([a / 2 + root, a / 2 - root])
     chosen = candidates[jnp.argmax(jnp.abs(candidates))]

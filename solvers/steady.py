@@ -62,7 +62,7 @@ def solve_steady(problem: Problem, grid: Grid, method: EllipticSolver) -> tuple[
 
 
 def _root(residual: Callable[[Array], Array], start: Array, inner: Any, linear: bool) -> tuple[Array, Array]:
-    """u with residual(u) = 0 and the iterations of the inner solver."""
+    """u with residual(u) = 0 and the iterations of the inner solver (a float: jax gives integers no tangent here)."""
 
     def newton_step(f: Callable[[Array], Array], u: Array) -> tuple[Array, Array]:
         value, derivative = jax.linearize(f, u)
@@ -81,8 +81,8 @@ def _root(residual: Callable[[Array], Array], start: Array, inner: Any, linear: 
             v, spent = newton_step(f, state[0])
             return v, state[1] + 1, state[2] + spent
 
-        zero = jnp.asarray(0, jnp.int32)
-        u, _, iterations = jax.lax.while_loop(go_on, improve, (u, zero, zero))
+        start = (u, jnp.asarray(0, jnp.int32), jnp.asarray(0.0))
+        u, _, iterations = jax.lax.while_loop(go_on, improve, start)
         return u, iterations
 
     def tangent_solve(g: Matvec, y: Array) -> Array:

@@ -1,0 +1,150 @@
+"""Observed orders of accuracy on manufactured solutions: of the methods in time, of the differences in space."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from sciml.domain import Grid
+from sciml.equations.base import Equation, Evolution, field_names
+from sciml.errors import NumericalError
+from sciml.problem import manufactured
+from sciml.solvers.evolution import discretize
+from sciml.solvers.march import Schedule
+from sciml.solvers.method import EllipticSolver, TimeStepper
+from sciml.solvers.rk4 import Rk4
+from sciml.solvers.solve import sampled, solve_traced, with_dt
+from sciml.solvers.status import failure
+from sciml.solvers.trial import box, harmonics
+from sciml.types import Array
+
+LEVELS = 5  # of step sizes, so four differences between neighbors
+POINTS = 12  # few, so that explicit methods take steps large enough to show their order above rounding
+HORIZON = 1.0
+TURN_PER_STEP = 0.5  # radians that the exact solution turns in the coarsest step
+INTERVALS = {1: (24, 32, 48, 64), 2: (12, 16, 24, 32), 3: (8, 10, 12, 16)}
+BOUNDED_WAVES = 4  # per 2 pi, on the unit box: rough enough for errors above rounding on all of these grids
+
+
+@dataclass(frozen=True)
+class ObservedOrder:
+    """One row of an order certificate: `sizes` are steps or spacings, `errors` relative, both shape (levels,)."""
+
+    method: str
+    declared: int
+    sizes: np.ndarray
+    errors: np.ndarray
+    deviation: float
+
+    @property
+    def order(self) -> float:
+        """Slope of log(error) over log(size), by least squares."""
+        return float(np.polyfit(np.log(self.sizes), np.log(self.errors), 1)[0])
+
+    def holds(self, tolerance: float = 0.2) -> bool:
+        """Whether the observed order is the declared one, or better by at most one order, to `tolerance`."""
+        return self.declared - tolerance <= self.order <= self.declared + 1 + tolerance
+
+
+def order_in_time(equation: Evolution, method: TimeStepper, rates: Rates) -> ObservedOrder:
+    """The order of a time stepper on a periodic box, from the differences of neighboring step sizes.
+
+    Differences, because the error of the grid cancels in them. `deviation` is the finest solution against the
+    manufactured one, relative L2: it also contains the error of the (coarse) grid.
+    """
+    limit = min(method.real_limit, method.imaginary_limit)
+    fastest = rates.explicit if method.treats_linear_part else rates.whole
+    first = max(4, int(np.ceil(fastest * HORIZON / (0.5 * limit))))
+    steps = first * 2 ** np.arange(LEVELS)
+    dim = min(equation.dims)
+    grid = Grid(box(dim), (POINTS,) * dim)
+    plan = Schedule((HORIZON,), 1, True)
+    shape = with_dt(method, 1.0)
+
+    def run(equation: Any, exact: Any, count: Any) -> tuple[Array, Any, Array]:
+        problem = manufactured(equation, grid.box, exact, horizon=HORIZON)
+        values, outcome = solve_traced(problem, count, grid, shape, plan, checked=False)
+        truth = problem.exact_values(grid, HORIZON)
+        return values[0], outcome, jnp.stack([truth[name] for name in problem.field_names])
+
+    exact = trial_fields(equation, dim, speed=TURN_PER_STEP * first / HORIZON)
+    compiled = jax.jit(run)
+    results = [compiled(equation, exact, int(count)) for count in steps]
+    for _, outcome, _ in results:
+        _raise_failure(outcome, method, equation)
+    values, truth = [np.asarray(v) for v, _, _ in results], np.asarray(results[-1][2])
+    size = float(np.linalg.norm(truth))
+    errors = [float(np.linalg.norm(a - b)) / size for a, b in zip(values, values[1:], strict=False)]
+    deviation = float(np.linalg.norm(values[-1] - truth)) / size
+    name = type(method).__name__.lower()
+    return ObservedOrder(name, method.order, HORIZON / steps[:-1], np.asarray(errors), deviation)
+
+
+def order_in_space(equation: Equation, method: EllipticSolver, name: str) -> ObservedOrder:
+    """The order of the differences in a steady problem on the unit box with Dirichlet conditions."""
+    dim = min(equation.dims)
+    exact = {n: f.at_start for n, f in trial_fields(equation, dim, speed=0.0, highest=BOUNDED_WAVES).items()}
+    domain = box(dim, periodic=False)
+    sizes, errors = [], []
+    for intervals in INTERVALS[dim]:
+        grid = Grid(domain, (intervals + 1,) * dim)
+
+        def run(equation: Any, grid: Grid = grid) -> tuple[Array, Any, Array]:
+            problem = manufactured(equation, domain, exact)
+            values, outcome = solve_traced(problem, 0, grid, method, None)
+            truth = problem.exact_values(grid)
+            return values, outcome, jnp.stack([truth[n] for n in problem.field_names])
+
+        values, outcome, truth = jax.jit(run)(equation)
+        _raise_failure(outcome, method, equation)
+        sizes.append(1.0 / intervals)
+        errors.append(float(jnp.linalg.norm(values - truth) / jnp.linalg.norm(truth)))
+    return ObservedOrder(name, method.difference_order, np.asarray(sizes), np.asarray(errors), errors[-1])
+
+
+@dataclass(frozen=True)
+class Rates:
+    """Largest moduli of the eigenvalues of an evolution at a trial state: of its explicit part and of all of it."""
+
+    explicit: float
+    whole: float
+
+
+def fastest_rates(equation: Evolution) -> Rates:
+    """Rates on the grid that `order_in_time` uses."""
+    dim = min(equation.dims)
+    grid = Grid(box(dim), (POINTS,) * dim)
+
+    @jax.jit
+    def jacobians(equation: Any, exact: Any) -> tuple[Array, Array]:
+        problem = sampled(manufactured(equation, grid.box, exact, horizon=HORIZON), grid)
+        system = discretize(problem, grid, Rk4())
+        space = system.space
+
+        def matrix(rate: Any) -> Array:
+            values = space.decode(system.initial, 0.0)
+            return jax.jacfwd(lambda v: space.decode(rate(space.encode(v), 0.0), 0.0))(values)
+
+        rest = matrix(lambda y, t: space.read(problem.remainder, y, t))
+        return rest, matrix(system.rate)
+
+    rest, whole = jacobians(equation, trial_fields(equation, dim, speed=1.0))
+    n = int(np.sqrt(rest.size))
+    radius = [float(np.abs(np.linalg.eigvals(np.asarray(m).reshape(n, n))).max()) for m in (rest, whole)]
+    return Rates(*radius)
+
+
+def trial_fields(equation: Equation, dim: int, *, speed: float, highest: int = 1) -> dict[str, Any]:
+    """One smooth field per unknown, different from each other; with wave number 1 alone, cubes stay resolved."""
+    names = field_names(equation)
+    return {name: harmonics(dim, seed=5 + i, highest=highest, speed=speed) for i, name in enumerate(names)}
+
+
+def _raise_failure(outcome: Any, method: Any, equation: Any) -> None:
+    error = failure(outcome, method, f"the manufactured problem of {type(equation).__name__}")
+    if isinstance(error, NumericalError):
+        raise error

@@ -1,0 +1,54 @@
+"""Smooth fields to try an equation on: sums of a few harmonics, as PyTrees."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, final
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from sciml.domain import Box
+from sciml.types import Array
+
+PERIOD = 2 * np.pi
+
+
+@jax.tree_util.register_dataclass
+@final
+@dataclass(frozen=True)
+class Harmonics:
+    """1 + sum_m a_m cos(k_m x + w_m t + p_m); amplitudes, speeds, phases of shape (m,), waves of shape (m, dim)."""
+
+    amplitudes: Array
+    waves: Array
+    speeds: Array
+    phases: Array
+
+    def __call__(self, x: Array, t: Any) -> Array:
+        """The value at one point x, shape (dim,), and time t."""
+        return 1.0 + jnp.sum(self.amplitudes * jnp.cos(self.waves @ x + self.speeds * t + self.phases))
+
+    def at_start(self, x: Array) -> Array:
+        """The value at time zero."""
+        return self(x, 0.0)
+
+
+def harmonics(dim: int, seed: int, *, highest: int = 2, speed: float = 1.0, amplitude: float = 0.6) -> Harmonics:
+    """A positive random field of period 2 pi, with wave numbers up to `highest` and angular speeds near `speed`."""
+    random = np.random.default_rng(seed)
+    count = 3
+    waves = random.integers(-highest, highest + 1, (count, dim)).astype(float)
+    waves[0], waves[1] = 1.0, highest
+    return Harmonics(
+        amplitudes=jnp.asarray(amplitude * random.uniform(0.5, 1.0, count) / count),
+        waves=jnp.asarray(waves),
+        speeds=jnp.asarray(speed * random.uniform(0.7, 1.3, count)),
+        phases=jnp.asarray(random.uniform(0, PERIOD, count)),
+    )
+
+
+def box(dim: int, *, periodic: bool = True) -> Box:
+    """[0, 2 pi]^dim, or the unit box if bounded."""
+    return Box((0.0,) * dim, (PERIOD if periodic else 1.0,) * dim, (periodic,) * dim)
