@@ -12,33 +12,37 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from sciml.boundary import dirichlet, neumann, robin
     from sciml.calculus import FiniteDifference, Pointwise, Spectral, Symbol
-    from sciml.data import Dataset, open_arrays
+    from sciml.data import Dataset, open_arrays, statistics
     from sciml.domain import Box, Grid
     from sciml.equations import Evolution, Field, Steady, equation, parameter
-    from sciml.parallel import Plan, build_step
+    from sciml.parallel.plan import Plan
+    from sciml.parallel.step import build_step
     from sciml.problem import Problem, make_problem, manufactured
     from sciml.recipe import Recipe
     from sciml.recipe import read as read_recipe
     from sciml.solvers import solve, solve_batch
     from sciml.spec import Spec, Variable
-    from sciml.surrogate import Surrogate, load
-    from sciml.training import TrainState, train
+    from sciml.surrogate import Surrogate, export, load
+    from sciml.training.loop import train
+    from sciml.training.state import TrainState
 
 __version__ = "0.1.0"
 
 _PLACES = {
     "sciml.boundary": ("dirichlet", "neumann", "robin"),
     "sciml.calculus": ("FiniteDifference", "Pointwise", "Spectral", "Symbol"),
-    "sciml.data": ("Dataset", "open_arrays"),
+    "sciml.data": ("Dataset", "open_arrays", "statistics"),
     "sciml.domain": ("Box", "Grid"),
     "sciml.equations": ("Evolution", "Field", "Steady", "equation", "parameter"),
-    "sciml.parallel": ("Plan", "build_step"),
+    "sciml.parallel.plan": ("Plan",),
+    "sciml.parallel.step": ("build_step",),
     "sciml.problem": ("Problem", "make_problem", "manufactured"),
     "sciml.recipe": ("Recipe", "read_recipe"),
     "sciml.solvers": ("solve", "solve_batch"),
     "sciml.spec": ("Spec", "Variable"),
-    "sciml.surrogate": ("Surrogate", "load"),
-    "sciml.training": ("TrainState", "train"),
+    "sciml.surrogate": ("Surrogate", "export", "load"),
+    "sciml.training.loop": ("train",),
+    "sciml.training.state": ("TrainState",),
 }
 _MODULES = {name: module for module, names in _PLACES.items() for name in names}
 _RENAMED = {"read_recipe": "read"}
@@ -64,6 +68,7 @@ __all__ = [
     "build_step",
     "dirichlet",
     "equation",
+    "export",
     "load",
     "make_problem",
     "manufactured",
@@ -74,6 +79,7 @@ __all__ = [
     "robin",
     "solve",
     "solve_batch",
+    "statistics",
     "train",
 ]
 

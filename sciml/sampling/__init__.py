@@ -1,7 +1,18 @@
 """Random numbers and random fields, drawn by explicit keys; fields are functions of a point."""
 
-from sciml.sampling.distributions import Distribution
-from sciml.sampling.fields import RandomField
+from sciml.sampling.distributions import Distribution, LogUniform, Normal, Uniform
+from sciml.sampling.fields import LogNormalField, RandomCosineSeries, RandomField, RandomFourierSeries
 from sciml.sampling.series import CosineSeries, FourierSeries
 
-__all__ = ["CosineSeries", "Distribution", "FourierSeries", "RandomField"]
+__all__ = [
+    "CosineSeries",
+    "Distribution",
+    "FourierSeries",
+    "LogNormalField",
+    "LogUniform",
+    "Normal",
+    "RandomCosineSeries",
+    "RandomField",
+    "RandomFourierSeries",
+    "Uniform",
+]
