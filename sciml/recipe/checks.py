@@ -151,7 +151,7 @@ def _batches_fit(sections: Sections) -> Found:
     devices = sections.plan.data if sections.plan else 1
     for name, model in sections.models.items():
         where, batch = ("models", name, "train", "batch"), model.train.batch
-        if available is not None and batch > available and not _of_one_instance(model):
+        if available is not None and batch > available and not model.of_one_instance:
             yield problem(where, f"must be <= data.samples.train, which is {available}", batch)
         if devices > 1 and batch % devices:
             yield problem(where, f"must be a multiple of plan.data, which is {devices}", batch)
@@ -162,13 +162,17 @@ def _instance_is_there(sections: Sections) -> Found:
     for name, model in sections.models.items():
         where, options = ("models", name), model.component.options
         sample = options.get("sample")
-        if not _of_one_instance(model) or not isinstance(sample, int):
+        if not model.of_one_instance or not isinstance(sample, int):
             continue
         if isinstance(sections.data, GeneratedData) and sample >= sections.data.samples.test:
             limit = sections.data.samples.test
             yield problem((*where, "sample"), f"must be < data.samples.test, which is {limit}", sample)
         if sections.problem is not None:
-            yield from _unknown_coefficients((*where, "unknown"), options.get("unknown", ()), sections.problem)
+            unknown = options.get("unknown", ())
+            yield from _unknown_coefficients((*where, "unknown"), unknown, sections.problem)
+            if unknown and not model.train.objective.residual:
+                residual = (*where, "train", "objective", "residual")
+                yield problem(residual, "must be > 0: only the equation knows its coefficients", 0)
 
 
 def _unknown_coefficients(where: tuple[str, ...], unknown: Sequence[str], section: ProblemSection) -> Found:
@@ -177,11 +181,6 @@ def _unknown_coefficients(where: tuple[str, ...], unknown: Sequence[str], sectio
         if coefficient not in known:
             hint = suggestion(coefficient, known) or f", it has: {', '.join(known) or 'none'}"
             yield problem((*where, index), f"not a coefficient of the equation{hint}", coefficient)
-
-
-def _of_one_instance(model: ModelSection) -> bool:
-    """Whether a model is fitted to a single sample, which its class says by `task = "instance"`."""
-    return dict(model.component.info.constants).get("task") == "instance"
 
 
 def _modes_fit(sections: Sections) -> Found:

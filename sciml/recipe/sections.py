@@ -234,7 +234,7 @@ class ObjectiveSection(Section):
     """Weights of the loss: misfit to the data and residual of the equation."""
 
     data: Weight = 1.0
-    residual: Weight = 0.0
+    residual: Weight = Field(default=0.0, description="1.0 if left out for a model of one instance (pinn)")
 
     @model_validator(mode="after")
     def _asks_for_something(self) -> Self:
@@ -277,9 +277,22 @@ class ModelSection(Section):
         if "train" in value:
             apart["train"] = value["train"]
         try:
-            return handler(apart)
+            return handler(apart)._with_the_equation()
         except ValidationError as error:
             raise failure(cls._without_component(details) for details in error.errors(include_url=False)) from None
+
+    @property
+    def of_one_instance(self) -> bool:
+        """Whether the model is fitted to a single sample, which its class says by `task = "instance"`."""
+        return dict(self.component.info.constants).get("task") == "instance"
+
+    def _with_the_equation(self) -> Self:
+        """A model of one instance is trained on the equation as well, unless the recipe gives `residual` itself."""
+        objective = self.train.objective
+        if not self.of_one_instance or "residual" in objective.model_fields_set:
+            return self
+        train = self.train.model_copy(update={"objective": objective.model_copy(update={"residual": 1.0})})
+        return self.model_copy(update={"train": train})
 
     @staticmethod
     def _without_component(details: ErrorDetails) -> InitErrorDetails:
