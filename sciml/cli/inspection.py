@@ -172,6 +172,9 @@ def _data_lines(path: Path) -> Iterator[str]:
     yield f"size: {_size(path)}; fingerprint: {manifest['fingerprint'][:12]}"
     for group in ("inputs", "outputs", "parameters", "quantities"):
         yield from (f"{group}: {_variable(variable)}" for variable in layout.get(group, ()))
+    for key, value in {**manifest["provenance"], **manifest["notes"]}.items():
+        if "\n" not in str(value):  # the text of the recipe stays in the file
+            yield f"{key}: {value}"
 
 
 def _surrogate_lines(path: Path) -> Iterator[str]:
