@@ -2,41 +2,44 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import NamedTuple, cast
 
 import jax
 import jax.numpy as jnp
 import optax
 
-from sciml.training.optimizer import LossFunctions
 from sciml.types import PyTree, Scalar
 
 
-class Found(NamedTuple):
-    """Where a line search ended: the parameters, and the length of the step in units of the direction."""
+class Point(NamedTuple):
+    """Parameters with the value of a function there and its gradient."""
 
     params: PyTree
-    length: Scalar
+    value: Scalar
+    gradient: PyTree
 
 
 def search_along(
-    functions: LossFunctions, params: PyTree, direction: PyTree, loss: Scalar, gradient: PyTree, most: int
-) -> Found:
-    """Search along `direction` from `params`, length 1 first, with at most `most` gradients.
+    function: Callable[[PyTree], Scalar], start: Point, direction: PyTree, most: int
+) -> tuple[Point, Scalar]:
+    """Search along `direction`, length 1 first, with at most `most` gradients of `function`.
 
-    Where nothing better is found, or the found loss is not finite, parameters stay and the length is 0.
+    Gives the point found and the length of the step in units of the direction; where nothing better is found
+    that is `start` and 0.
     Source: Nocedal & Wright, Numerical Optimization, algorithms 3.5 and 3.6, as implemented in optax.
     """
     search = optax.scale_by_zoom_linesearch(max_linesearch_steps=most, initial_guess_strategy="one")
     updates, found = search.update(
         direction,
-        search.init(params),
-        params,
-        value=loss,
-        grad=gradient,
-        value_fn=lambda p: functions.value(p)[0],
+        search.init(start.params),
+        start.params,
+        value=start.value,
+        grad=start.gradient,
+        value_fn=function,
     )
     state = cast(optax.ScaleByZoomLinesearchState, found)
-    better = jnp.isfinite(state.value) & (state.value <= loss)
-    moved = jax.tree.map(lambda p, u: jnp.where(better, (p + u).astype(p.dtype), p), params, updates)
-    return Found(moved, jnp.where(better, state.learning_rate, 0.0))
+    end = Point(optax.apply_updates(start.params, updates), jnp.asarray(state.value), state.grad)
+    better = jnp.isfinite(end.value) & (end.value <= start.value)
+    point = jax.tree.map(lambda new, old: jnp.where(better, new, old).astype(old.dtype), end, start)
+    return point, jnp.where(better, state.learning_rate, 0.0)

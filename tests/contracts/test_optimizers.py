@@ -34,7 +34,7 @@ def _training(name: str, precision="float64", steps: int = STEPS):
 
 
 def test_the_expected_optimizers_are_registered():
-    expected = {"adam", "adamw", "sgd", "lbfgs", "levenberg_marquardt"}
+    expected = {"adam", "adamw", "sgd", "muon", "lbfgs", "levenberg_marquardt", "broyden"}
     assert expected <= set(OPTIMIZERS)
 
 
@@ -93,7 +93,7 @@ def test_it_is_a_frozen_dataclass_with_documented_options(name):
     assert "Source:" in cls.__doc__
 
 
-@pytest.mark.parametrize("name", ["levenberg_marquardt"])
+@pytest.mark.parametrize("name", ["levenberg_marquardt", "broyden"])
 def test_least_squares_solves_a_problem_with_terms_of_different_rows(name):
     """Pins and points have 8 and 16 rows; the residual goes to rounding only if each J is right."""
     model = TinyMLP(nnx.Rngs(0), width=12)

@@ -26,13 +26,17 @@ CASES = {
     "mlp-lm": (TinyMLP, Data(("y",), relative=False), scalar_batch(), "levenberg_marquardt"),
     "curve-lm": (TinyMLP, Curve(), pins(), "levenberg_marquardt"),
     "curve-lbfgs": (TinyMLP, Curve(), pins(), "lbfgs"),
+    "curve-broyden": (TinyMLP, Curve(), pins(), "broyden"),
 }
+
+# Rounding grows with the condition of the first Hessian and with every line search.
+OPTIONS = {"broyden": {"iterations": 1, "damping": 1.0}}
 
 
 def _train(case: str, plan: Plan, steps: int = 3, repeat: int = 1):
     network, objective, batch, name = CASES[case]
     model = network(nnx.Rngs(0))
-    optimizer = load("optimizer", name)().build(steps)
+    optimizer = load("optimizer", name)(**OPTIONS.get(name, {})).build(steps)
     state = TrainState.start(model, optimizer, jax.random.key(1))
     step = build_step(model, objective, optimizer, plan, repeat=repeat)
     history = []

@@ -10,7 +10,7 @@ import jax.numpy as jnp
 import optax
 
 from sciml.registry import option, register
-from sciml.training.line_search import search_along
+from sciml.training.line_search import Point, search_along
 from sciml.training.optimizer import LossFunctions, Optimizer, Update, global_norm
 from sciml.types import PyTree
 
@@ -44,6 +44,7 @@ class LBFGS(Optimizer):
         (loss, parts), gradient = functions.value_and_grad(params)
         direction, state = optax.scale_by_lbfgs(self.memory).update(gradient, state, params)
         downhill = jax.tree.map(jnp.negative, direction)
-        found = search_along(functions, params, downhill, loss, gradient, self.search_steps)
-        info = {"loss": loss, "grad_norm": global_norm(gradient), "learning_rate": found.length}
-        return Update(found.params, state, info, parts)
+        start = Point(params, loss, gradient)
+        end, length = search_along(lambda p: functions.value(p)[0], start, downhill, self.search_steps)
+        info = {"loss": loss, "grad_norm": global_norm(gradient), "learning_rate": length}
+        return Update(end.params, state, info, parts)
