@@ -7,6 +7,7 @@ parameters and never trained.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -55,7 +56,7 @@ def standardizer(statistics: Statistics, dtype: jnp.dtype) -> Normalizer:
     return Normalizer(mean, safe, logarithm=False, dtype=dtype)
 
 
-def scalar_normalizer(statistics: Statistics, dtype: jnp.dtype) -> Normalizer:
+def input_normalizer(statistics: Statistics, dtype: jnp.dtype) -> Normalizer:
     """Positive with a wide range: logarithm mapped to [-1, 1] over the range seen; otherwise standardized."""
     low, high = np.min(statistics.low), np.max(statistics.high)
     if not (low > 0 and high > WIDE_RANGE * low):
@@ -71,14 +72,12 @@ class FieldPredictor(nnx.Module):
     sample at a time; `jax.vmap` makes a batch. Runs on grids other than the training grid if the network does.
     """
 
-    def __init__(self, network: nnx.Module, spec: Spec, statistics: Mapping[str, Statistics]) -> None:
+    def __init__(self, network: Any, spec: Spec, statistics: Mapping[str, Statistics]) -> None:
         self.network, self.spec, self.dtype = network, spec, network.dtype
         self.statistics = needed_statistics(spec, statistics)
-        fields, scalars = split_inputs(spec)
-        normalizers = {v.name: standardizer(_statistics(statistics, v), self.dtype) for v in fields}
-        for v in scalars:
-            normalizers[v.name] = scalar_normalizer(_statistics(statistics, v), self.dtype)
-        self.encoders = nnx.Dict(normalizers)
+        self.encoders = nnx.Dict(
+            {v.name: input_normalizer(_statistics(statistics, v), self.dtype) for v in spec.inputs}
+        )
         self.decoders = nnx.Dict({v.name: standardizer(_statistics(statistics, v), self.dtype) for v in spec.outputs})
 
     def __call__(self, inputs: Mapping[str, Array]) -> dict[str, Array]:
@@ -109,11 +108,11 @@ class FieldPredictor(nnx.Module):
 class ScalarPredictor(nnx.Module):
     """A network `(P,) -> (Q,)` as a map of named numbers in physical units."""
 
-    def __init__(self, network: nnx.Module, spec: Spec, statistics: Mapping[str, Statistics]) -> None:
+    def __init__(self, network: Any, spec: Spec, statistics: Mapping[str, Statistics]) -> None:
         self.network, self.spec, self.dtype = network, spec, network.dtype
         self.statistics = needed_statistics(spec, statistics)
         self.encoders = nnx.Dict(
-            {v.name: scalar_normalizer(_statistics(statistics, v), self.dtype) for v in spec.inputs}
+            {v.name: input_normalizer(_statistics(statistics, v), self.dtype) for v in spec.inputs}
         )
         self.decoders = nnx.Dict({v.name: standardizer(_statistics(statistics, v), self.dtype) for v in spec.outputs})
 

@@ -46,7 +46,8 @@ class SpectralConv(nnx.Module):
         dtype: jnp.dtype | type = jnp.float32,
         rngs: nnx.Rngs,
     ) -> None:
-        self.series, self.mode = series, mode
+        self.series = series
+        self.mode: Mode = mode
         self.parts = 2 if any("fourier" in s.basis for s in series) else 1
         shape = (*(s.size for s in series), channels_in, self.parts, channels_out)
         scale = gain * (1.0 / (self.parts * channels_in)) ** 0.5

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any, TypeAlias
 
 import jax
@@ -16,7 +16,8 @@ from sciml import registry
 from sciml.errors import DataError
 from sciml.spec import Spec, Statistics
 
-Function: TypeAlias = Callable[[dict[str, Any]], dict[str, Any]]
+Function: TypeAlias = Any
+"""A compiled function, dict of arrays to dict of arrays."""
 PLATFORMS = ("cpu", "cuda")
 MODEL_KEY, STATISTICS_KEY, PRECISION_KEY = "model", "statistics", "precision"
 
