@@ -99,9 +99,9 @@ class DifferenceModes:
         return jnp.real(self._along(coefficients, [m.vectors for m in self.axes]))
 
     def _along(self, values: Any, matrices: list[np.ndarray]) -> Array:
-        for axis, matrix in enumerate(matrices):
+        for axis, basis in enumerate(matrices):
             place = axis - len(matrices)
-            values = jnp.moveaxis(jnp.tensordot(matrix, values, axes=(1, jnp.ndim(values) + place)), 0, place)
+            values = jnp.moveaxis(jnp.tensordot(basis, values, axes=(1, jnp.ndim(values) + place)), 0, place)
         return values
 
 

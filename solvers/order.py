@@ -26,7 +26,7 @@ LEVELS = 5  # of step sizes, so four differences between neighbors
 POINTS = 12  # few, so that explicit methods take steps large enough to show their order above rounding
 HORIZON = 1.0
 TURN_PER_STEP = 0.5  # radians that the exact solution turns in the coarsest step
-INTERVALS = {1: (24, 32, 48, 64), 2: (12, 16, 24, 32), 3: (8, 10, 12, 16)}
+INTERVALS = {1: (64, 96, 128, 192), 2: (12, 16, 24, 32), 3: (8, 10, 12, 16)}
 BOUNDED_WAVES = 4  # per 2 pi, on the unit box: rough enough for errors above rounding on all of these grids
 
 

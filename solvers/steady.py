@@ -44,11 +44,11 @@ def solve_steady(problem: Problem, grid: Grid, method: EllipticSolver) -> tuple[
     inner = method.linear_solver(space, structure)
     u, iterations = _root(residual, zero, inner, is_linear(structure))
     reached = norm(residual(u)) / jnp.where(norm(at_zero) > 0, norm(at_zero), 1.0)
-    asymmetry = _asymmetry(linearized, rough, other)
+    asymmetry = _asymmetry(linearized, rough, other) if method.needs_symmetry else jnp.zeros(())
     tolerance = 10 * max(method.tolerance, 1e-9)
     checks = [
         (~(reached <= tolerance), Code.NOT_CONVERGED, reached, tolerance),
-        (method.needs_symmetry & (asymmetry > ASYMMETRY), Code.NOT_SYMMETRIC, asymmetry, ASYMMETRY),
+        (asymmetry > ASYMMETRY, Code.NOT_SYMMETRIC, asymmetry, ASYMMETRY),
         (_incompatible(is_null & periodic, at_zero), Code.INCOMPATIBLE, jnp.max(jnp.abs(_mean(at_zero))), 0.0),
         (is_null & (not periodic), Code.SINGULAR, 0.0, 0.0),
         (~jnp.all(jnp.isfinite(at_zero)), Code.BAD_START, 0.0, 0.0),
