@@ -4,18 +4,21 @@ from __future__ import annotations
 
 import functools
 import os
+import signal
 import sys
 import traceback
 from collections.abc import Callable
+from types import FrameType
 from typing import Any, TypeVar
 
 import typer
 
-from sciml.errors import SciMLError
+from sciml.errors import Interrupted, SciMLError
 
 F = TypeVar("F", bound=Callable[..., None])
 
 INTERNAL, STORAGE, PERMISSION, INTERRUPTED = 70, 74, 77, 130
+CONTINUE = "the same command again; what was finished and verified is kept"
 
 
 def guarded(command: F) -> F:
@@ -23,6 +26,7 @@ def guarded(command: F) -> F:
 
     @functools.wraps(command)
     def run(*args: Any, **kwargs: Any) -> None:
+        before = signal.signal(signal.SIGTERM, _terminated)
         try:
             command(*args, **kwargs)
             sys.stdout.flush()
@@ -38,8 +42,19 @@ def guarded(command: F) -> F:
             message, code = explain(error)
             typer.echo(message, err=True)
             raise typer.Exit(code) from None
+        finally:
+            signal.signal(signal.SIGTERM, before)
 
     return run  # pyright: ignore[reportReturnType] -- functools.wraps keeps the signature
+
+
+class Terminated(KeyboardInterrupt):
+    """SIGTERM outside of a training, which has a handler of its own that saves the step under way first."""
+
+
+def _terminated(number: int, frame: FrameType | None) -> None:
+    del number, frame
+    raise Terminated
 
 
 @functools.singledispatch
@@ -58,7 +73,13 @@ def _(error: SciMLError) -> tuple[str, int]:
 @explain.register
 def _(error: KeyboardInterrupt) -> tuple[str, int]:
     del error
-    return "interrupted", INTERRUPTED
+    return f"interrupted\n  write instead: {CONTINUE}", INTERRUPTED
+
+
+@explain.register
+def _(error: Terminated) -> tuple[str, int]:
+    del error
+    return explain(Interrupted("stopped by SIGTERM", fix=CONTINUE))
 
 
 @explain.register

@@ -13,6 +13,7 @@ import numpy as np
 
 from sciml.data import Coordinate, Dataset, Generated, Layout, Simulated, generate, open_arrays
 from sciml.domain import Grid
+from sciml.pipeline.continuing import HASH, data_hash
 from sciml.pipeline.family import Family, grid_of, saved_times
 from sciml.pipeline.progress import Progress
 from sciml.recipe import FileData, GeneratedData, Recipe
@@ -152,7 +153,7 @@ def generate_data(recipe: Recipe, folder: Path, progress: Progress) -> Generated
     if isinstance(recipe.data, FileData):
         return None
     simulation = Simulation.of(recipe)
-    provenance = {"recipe_sha256": recipe.hash("seed", "problem", "data"), "seed": recipe.seed,
+    provenance = {HASH: data_hash(recipe), "seed": recipe.seed,
                   "method": recipe.data.method.plain(), "solver_dtype": "float64"}
 
     def notes() -> dict[str, Any]:

@@ -24,7 +24,7 @@ class Progress:
 
     def say(self, text: str) -> None:
         """One line."""
-        self.console.print(text, highlight=False)
+        self.console.print(text, highlight=False, soft_wrap=True)
 
     def show(self, what: Any) -> None:
         """A table or other rich object."""

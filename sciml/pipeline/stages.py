@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import platform
 import sys
@@ -12,20 +13,23 @@ from typing import Any
 
 import jax
 import numpy as np
+from rich.console import Console
 
 import sciml
 from sciml.data.provenance import code
+from sciml.data.ranks import Ranks
+from sciml.pipeline.continuing import RECIPE, model_folder, refuse_other_recipe
 from sciml.pipeline.evaluation import JUDGES, Evaluation, Outcome
 from sciml.pipeline.generation import generate_data
 from sciml.pipeline.progress import Progress
 from sciml.pipeline.tasks import Context
-from sciml.pipeline.training import Trained, load_trained, model_folder, train_model
+from sciml.pipeline.training import Trained, load_trained, train_model
 from sciml.recipe import Recipe
 from sciml.report import Curve, results_table, write_report
 from sciml.runfolder import FolderLock, write_json, write_text
 from sciml.surrogate import export as export_artifact
 
-RECIPE, ENVIRONMENT, RESULTS, REPORT = "recipe.yaml", "environment.json", "results.json", "report.html"
+ENVIRONMENT, RESULTS, REPORT = "environment.json", "results.json", "report.html"
 PACKAGES = ("jax", "flax", "optax", "orbax-checkpoint", "grain", "h5py", "numpy")
 
 
@@ -43,8 +47,15 @@ def run(recipe: Recipe, folder: Path) -> None:
 
 def generate(recipe: Recipe, folder: Path) -> None:
     """Solve the problem for every sample that is not there yet. May run on many MPI ranks; they share the folder."""
-    _start(recipe, folder)
-    _generate(Context(recipe, folder), Progress())
+    ranks = Ranks()
+    with contextlib.ExitStack() as held:
+
+        def begin() -> None:
+            held.enter_context(FolderLock(folder))
+            _start(recipe, folder)
+
+        ranks.on_first(begin)
+        _generate(Context(recipe, folder), Progress(Console(file=sys.stdout, quiet=ranks.rank > 0)))
 
 
 def train(recipe: Recipe, folder: Path, models: Sequence[str] | None = None) -> None:
@@ -57,6 +68,7 @@ def train(recipe: Recipe, folder: Path, models: Sequence[str] | None = None) -> 
 def evaluate(recipe: Recipe, folder: Path) -> None:
     """Compare the trained models with the solver; prints the table, writes results.json and report.html."""
     with FolderLock(folder):
+        refuse_other_recipe(recipe, folder)
         context = Context(recipe, folder)
         _evaluate(context, {name: load_trained(context, name) for name in recipe.models}, Progress())
 
@@ -64,6 +76,7 @@ def evaluate(recipe: Recipe, folder: Path) -> None:
 def export(recipe: Recipe, folder: Path) -> None:
     """Write one artifact `<model>.sciml` per trained model."""
     with FolderLock(folder):
+        refuse_other_recipe(recipe, folder)
         context = Context(recipe, folder)
         _export(context, {name: load_trained(context, name) for name in recipe.models}, Progress())
 
@@ -77,7 +90,7 @@ def environment() -> dict[str, str]:
 
 
 def _start(recipe: Recipe, folder: Path) -> None:
-    folder.mkdir(parents=True, exist_ok=True)
+    refuse_other_recipe(recipe, folder)
     write_text(folder / RECIPE, recipe.to_yaml())
     write_json(folder / ENVIRONMENT, environment())
 

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import jax
 from flax import nnx
 
 from sciml.checkpoint import Checkpoints
-from sciml.errors import ConfigError, DataError
+from sciml.errors import DataError
 from sciml.launch.signals import StopSignals
 from sciml.parallel.step import build_step
+from sciml.pipeline.continuing import HASH, model_folder, model_hash
 from sciml.pipeline.family import TRAINING
 from sciml.pipeline.progress import Progress
 from sciml.pipeline.tasks import Context, Prepared, task_of
@@ -22,7 +22,7 @@ from sciml.training.hooks.evaluation import Evaluate
 from sciml.training.hooks.guard import StopAtNonFinite
 from sciml.training.hooks.log import MetricsFile, TensorBoard
 from sciml.training.hooks.progress import ShowProgress
-from sciml.training.hooks.saving import SaveCheckpoints
+from sciml.training.hooks.saving import SECONDS, SaveCheckpoints, resume
 from sciml.training.loop import train
 from sciml.training.optimizer import Optimizer
 from sciml.training.state import TrainState, parameter_count, with_parameters
@@ -40,23 +40,18 @@ class Trained:
     summary: dict[str, Any]
 
 
-def model_folder(folder: Path, name: str) -> Path:
-    """Where checkpoints, metrics and logs of one model are."""
-    return folder / "models" / name
-
-
 def train_model(context: Context, name: str, progress: Progress) -> None:
     """Train one model to the end of its steps; returns at once when that is done already.
 
-    Raises NumericalError (79) at a loss that is not finite, Interrupted (75, 130) after a signal, ConfigError
-    (78) when the folder holds a training of another recipe.
+    Raises NumericalError (79) at a loss that is not finite, Interrupted (75, 130) after a signal. That the folder
+    holds no training of another recipe was seen to before.
     """
     section, place = context.recipe.models[name], model_folder(context.folder, name)
     prepared = task_of(section).prepare(context, section)
-    meta = {"recipe_sha256": context.recipe.hash("seed", "problem", "data", f"models.{name}")}
+    meta = {HASH: model_hash(context.recipe, name)}
     optimizer, state = start(context, section, prepared)
     with Checkpoints(place / "checkpoints") as checkpoints, Checkpoints(place / "best", keep=1) as best:
-        state, seconds = _restored(checkpoints, state, prepared, meta, place, name)
+        state, found = resume(checkpoints, state, prepared.batches)
         if int(state.step) >= section.train.steps:
             progress.say(f"{name}: trained already ({int(state.step)} steps)")
             return
@@ -75,7 +70,8 @@ def train_model(context: Context, name: str, progress: Progress) -> None:
                 SaveCheckpoints(checkpoints, section.train.checkpoint_every, meta, lambda: signals.received),
             )
             step = build_step(prepared.model, prepared.objective, optimizer, prepared.plan)
-            train(state, step, prepared.batches, hooks, steps=section.train.steps, seconds_before=seconds)
+            spent = found.get(SECONDS, 0.0)
+            train(state, step, prepared.batches, hooks, steps=section.train.steps, seconds_before=spent)
 
 
 def start(context: Context, section: ModelSection, prepared: Prepared) -> tuple[Optimizer, TrainState]:
@@ -102,25 +98,6 @@ def load_trained(context: Context, name: str) -> Trained:
     with Checkpoints(place / "best", keep=1) as best:
         params = best.restore(template.params)[0] if best.steps() else state.params
     model = with_parameters(prepared.model, params)
-    summary = {"parameters": parameter_count(model), "seconds": meta["seconds"], "steps": int(state.step)}
+    summary = {"parameters": parameter_count(model), "seconds": meta[SECONDS], "steps": int(state.step)}
     write_json(place / SUMMARY, summary)
     return Trained(prepared, model, summary)
-
-
-def _restored(
-    checkpoints: Checkpoints, state: TrainState, prepared: Prepared, meta: dict[str, Any], place: Path, name: str
-) -> tuple[TrainState, float]:
-    """The newest intact checkpoint, with the position in the data; the given state where there is none."""
-    if not checkpoints.steps():
-        return state, 0.0
-    restored, found = checkpoints.restore(state)
-    if found["recipe_sha256"] != meta["recipe_sha256"]:
-        raise ConfigError(
-            f"{place} holds a training of another recipe",
-            expected="the seed, problem, data and model that it was started with",
-            got=f"a changed recipe for model {name!r}",
-            reason="the recipe was edited after the run began; its checkpoints are left as they are",
-            fix="--run-folder with a new folder, or the recipe.yaml of this run",
-        )
-    prepared.batches.set_state(found["data"])
-    return restored, float(found["seconds"])

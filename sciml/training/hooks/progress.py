@@ -56,7 +56,8 @@ class ShowProgress(Hook):
 
     def _print(self, run: Run) -> None:
         self._last_line = time.monotonic()
-        self.console.print(f"{self.name}: step {run.step}/{run.total}  {_text(self._numbers)}", highlight=False)
+        text = f"{self.name}: step {run.step}/{run.total}  {_text(self._numbers)}"
+        self.console.print(text, highlight=False, soft_wrap=True)
 
 
 def _text(numbers: dict[str, Any]) -> str:
