@@ -59,11 +59,10 @@ class Context:
         """Statistics of every variable over the training split."""
         return statistics(self.dataset)
 
-    @property
-    def plan_of(self) -> Callable[[ModelSection], Plan]:
+    def plan(self, section: ModelSection) -> Plan:
         """The layout over devices of one model's training."""
-        plan = self.recipe.plan
-        return lambda section: Plan(data=plan.data, accumulate=plan.accumulate, precision=section.train.precision)
+        wanted = self.recipe.plan
+        return Plan(data=wanted.data, accumulate=wanted.accumulate, precision=section.train.precision)
 
 
 @dataclass(frozen=True)
@@ -159,7 +158,7 @@ class InstanceTask(Task):
             instance.objective(weights.data, weights.residual),
             SameBatch(instance.readings()),
             instance.measure,
-            context.plan_of(section),
+            context.plan(section),
             instance.some_points(SELFTEST_SAMPLES),
         )
 
@@ -200,7 +199,7 @@ def _from_samples(context: Context, section: ModelSection, spec: Spec, *, relati
     names, seed = (*inputs, *outputs), context.recipe.seed
     batches = dataset.batches(names, batch_size=train.batch, seed=seed, dtype=train.precision)
     some = dataset.read(inputs, split="test", indices=np.arange(min(SELFTEST_SAMPLES, len(dataset.rows("test")))))
-    measure, plan = _held_out(dataset, spec), context.plan_of(section)
+    measure, plan = _held_out(dataset, spec), context.plan(section)
     return Prepared(model, spec, Weighted(terms), batches, measure, plan, some)
 
 
