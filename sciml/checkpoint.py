@@ -116,6 +116,7 @@ class Checkpoints:
             shutil.rmtree(self.folder / STAGING, ignore_errors=True)
             shutil.rmtree(self.folder / TRASH, ignore_errors=True)
             staged.parent.mkdir(parents=True)
+            _refuse_full_disk(staged.parent, size)
             _write_orbax(staged, arrays, size)
             write_json(staged / MANIFEST, _manifest(staged, step, arrays, meta))
             self._discard(final)
@@ -176,6 +177,12 @@ def _hashes(folder: Path) -> dict[str, str]:
         with path.open("rb") as file:
             result[path.relative_to(folder).as_posix()] = hashlib.file_digest(file, "sha256").hexdigest()
     return result
+
+
+def _refuse_full_disk(folder: Path, size: int) -> None:
+    """Before orbax finds out, which leaves half a checkpoint and stray messages behind."""
+    if shutil.disk_usage(folder).free < size:
+        raise disk_full(folder, "not started", size)
 
 
 def _write_orbax(folder: Path, arrays: dict[str, np.ndarray], size: int) -> None:

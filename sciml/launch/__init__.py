@@ -1,0 +1,1 @@
+"""How a process is started, and how it is stopped."""

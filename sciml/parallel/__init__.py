@@ -1,0 +1,1 @@
+"""Layouts over devices, and the one step builder that follows them."""

@@ -1,0 +1,1 @@
+"""Training: objectives, optimizers, the loop and its hooks; each in its own module."""

@@ -1,6 +1,6 @@
-"""A training as a process of its own: python resume_program.py FOLDER STEPS [slow]. Prints each step it saved.
+"""A training as a process of its own: python resume_program.py FOLDER STEPS [HOLD]. Prints each step it made.
 
-Exits as the command line does: with the code of the error.
+After step HOLD it waits for a signal. Exits as the command line does: with the code of the error.
 """
 
 from __future__ import annotations
@@ -28,17 +28,18 @@ from sciml.training.state import TrainState
 
 
 class Announce(Hook):
-    """Prints every step, and takes its time if asked to."""
+    """Prints every step; after step `hold` waits for a signal."""
 
-    def __init__(self, pause: float):
-        self.pause = pause
+    def __init__(self, hold: int, stop: StopSignals):
+        self.hold, self.stop = hold, stop
 
     def on_step(self, run):
-        time.sleep(self.pause)
         print(f"step {run.step}", flush=True)
+        while run.step == self.hold and self.stop.received is None:
+            time.sleep(0.01)
 
 
-def main(folder: str, steps: int, pause: float) -> None:
+def main(folder: str, steps: int, hold: int = 0) -> None:
     model = TinyMLP(nnx.Rngs(0))
     optimizer = load("optimizer", "adam")().build(20)
     step = build_step(model, Data(("y",), relative=False), optimizer)
@@ -47,12 +48,12 @@ def main(folder: str, steps: int, pause: float) -> None:
         state, _ = resume(checkpoints, TrainState.start(model, optimizer, jax.random.key(1)), batches)
         print(f"start {int(state.step)}", flush=True)
         saving = SaveCheckpoints(checkpoints, every=10, stop_requested=stop)
-        train(state, step, batches, [saving, Announce(pause)], steps=steps, fetch_every=5)
+        train(state, step, batches, [saving, Announce(hold, stop)], steps=steps, fetch_every=5)
 
 
 if __name__ == "__main__":
     try:
-        main(sys.argv[1], int(sys.argv[2]), 0.05 if "slow" in sys.argv else 0.0)
+        main(sys.argv[1], *map(int, sys.argv[2:]))
     except SciMLError as error:
         print(error, file=sys.stderr)
         sys.exit(error.exit_code)
