@@ -60,16 +60,17 @@ class PINNConfig:
     """
 
     task: ClassVar[str] = "instance"
-    width: int = option(24, minimum=1, doc="neurons per layer")
-    layers: int = option(3, minimum=1, doc="hidden layers")
-    harmonics: int = option(1, minimum=1, doc="Fourier features per periodic axis")
+    width: int = option(16, minimum=1, doc="neurons per layer")
+    layers: int = option(2, minimum=1, doc="hidden layers")
+    harmonics: int = option(4, minimum=1, doc="waves per periodic axis, best those of the initial field")
+    early: float = option(20.0, minimum=0.0, doc="times log(1 + early t/horizon) are evenly resolved; 0: times t")
     initial: Literal["exact", "free"] = option("exact", doc="build the initial field in, or leave it to the data")
     unknown: tuple[str, ...] = option((), doc="coefficients of the equation to recover")
     sample: int = option(0, minimum=0, doc="which sample of the test split is the instance")
     sensors: int = option(16, minimum=0, doc="number of sensors, at fixed random grid points")
     noise: float = option(0.001, minimum=0.0, doc="standard deviation of the readings, relative to that of the field")
-    points: int = option(1500, minimum=1, doc="collocation points")
-    resample: bool = option(False, doc="draw new collocation points at every step")
+    points: int = option(800, minimum=1, doc="collocation points")
+    resample: bool = option(False, doc="shift the collocation points at every step")
 
     def build(self, problem: Problem, scales: Mapping[str, tuple[float, float]], guesses: Mapping[str, float], *,
               seed: int) -> PINN:
@@ -77,17 +78,24 @@ class PINNConfig:
 
         Raises `ConfigError` for an unknown that is not a coefficient of the equation, or has no positive guess.
         """
-        known = {f.name for f in dataclasses.fields(problem.equation)}
-        bad = [name for name in self.unknown if name not in known or not guesses.get(name, 0.0) > 0.0]
+        values = {f.name: getattr(problem.equation, f.name) for f in dataclasses.fields(problem.equation)}
+        numbers = sorted(name for name, value in values.items() if not callable(value) and jnp.ndim(value) == 0)
+        strange = [name for name in self.unknown if name not in numbers]
+        if strange:
+            raise ConfigError(
+                "an unknown of the PINN is not a number in the equation",
+                expected=f"among {numbers}",
+                got=strange,
+                reason="only coefficients that are one number can be recovered, not fields",
+            )
+        bad = {name: guesses.get(name) for name in self.unknown if not (guesses.get(name) or 0.0) > 0.0}
         if bad:
             raise ConfigError(
-                "an unknown of the PINN has to be a positive coefficient of the equation",
-                expected=f"among {sorted(known)}",
-                got=bad,
+                "an unknown of the PINN needs a positive first guess", got=bad, reason="it is guess * exp(parameter)"
             )
         network = FieldNetwork(
-            problem, scales, width=self.width, layers=self.layers, harmonics=self.harmonics, initial=self.initial,
-            rngs=nnx.Rngs(seed),
+            problem, scales, width=self.width, layers=self.layers, harmonics=self.harmonics, early=self.early,
+            initial=self.initial, rngs=nnx.Rngs(seed),
         )
         return PINN(network, {name: guesses[name] for name in self.unknown})
 

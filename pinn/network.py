@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from typing import Any, Literal
 
@@ -22,34 +23,48 @@ class Constant(nnx.Variable):
 
 
 class Embedding:
-    """Inputs of order one: cos and sin of periodic coordinates (exact periodicity), [-1, 1] for the others."""
+    """Inputs of order one: cos and sin of periodic coordinates (exact periodicity), [-1, 1] for the others.
 
-    def __init__(self, box: Box, horizon: float | None, harmonics: int) -> None:
-        self.box, self.horizon, self.harmonics = box, horizon, harmonics
+    Time enters as t and, where `early` > 0, as log(1 + early t/horizon) too, which resolves fast decay after the start.
+    """
+
+    def __init__(self, box: Box, horizon: float | None, harmonics: int, early: float) -> None:
+        self.box, self.horizon, self.harmonics, self.early = box, horizon, harmonics, early
+
+    @property
+    def waves(self) -> int:
+        """Number of features that are cos or sin of a periodic coordinate."""
+        return 2 * self.harmonics * sum(self.box.periodic)
 
     @property
     def size(self) -> int:
-        """Number of features."""
-        return sum(2 * self.harmonics if p else 1 for p in self.box.periodic) + (self.horizon is not None)
+        """Number of features; the waves are the first of them."""
+        times = 0 if self.horizon is None else 1 + (self.early > 0)
+        return self.waves + sum(not p for p in self.box.periodic) + times
 
     def __call__(self, z: Float[Array, " n"]) -> Float[Array, " size"]:
         """Features of one point z = (x_1, ..., x_dim[, t])."""
-        features = []
+        waves, others = [], []
         for axis, periodic in enumerate(self.box.periodic):
             s = (z[axis] - self.box.lower[axis]) / self.box.lengths[axis]
             if periodic:
                 phases = 2 * jnp.pi * s * jnp.arange(1, self.harmonics + 1)
-                features += [jnp.cos(phases), jnp.sin(phases)]
+                waves += [jnp.cos(phases), jnp.sin(phases)]
             else:
-                features.append((2 * s - 1)[None])
+                others.append((2 * s - 1)[None])
         if self.horizon is not None:
-            features.append((2 * z[self.box.dim] / self.horizon - 1)[None])
-        return jnp.concatenate(features)
+            share = z[self.box.dim] / self.horizon
+            others.append((2 * share - 1)[None])
+            if self.early > 0:
+                others.append((2 * jnp.log1p(self.early * share) / math.log1p(self.early) - 1)[None])
+        return jnp.concatenate([*waves, *others])
 
 
 class FieldNetwork(nnx.Module):
     """u(z) = base(z) + ramp(t) distance(x) (mean + scale * network(z)), one tanh network for all fields.
 
+    On periodic axes the network's outputs are the amplitudes of a short Fourier series with the same waves as its
+    inputs, amplitudes that still depend on the whole of z: smooth decaying waves then need smooth amplitudes only.
     With an exact initial condition, base is the initial field and ramp = t/horizon. Where every bounded face has a
     homogeneous Dirichlet condition, distance vanishes there (and is 1 inside otherwise), so it holds exactly.
     Other face conditions are left to the loss (`BoundaryResidual`).
@@ -63,6 +78,7 @@ class FieldNetwork(nnx.Module):
         width: int,
         layers: int,
         harmonics: int,
+        early: float,
         initial: InitialCondition,
         rngs: nnx.Rngs,
     ) -> None:
@@ -71,13 +87,14 @@ class FieldNetwork(nnx.Module):
         self.horizon = float(problem.horizon) if problem.is_evolution else None
         self.keeps_initial = problem.is_evolution and initial == "exact"
         self.keeps_boundary = has_zero_dirichlet_faces(problem)
-        self.harmonics = harmonics
+        self.harmonics, self.early = harmonics, early
         leaves, self.initial_structure = jax.tree.flatten(problem.initial if self.keeps_initial else {})
         self.initial_leaves = nnx.List([Constant(jnp.asarray(leaf)) for leaf in leaves])
         shifts_by_base = self.keeps_initial or self.keeps_boundary
         self.mean = Constant(jnp.asarray([0.0 if shifts_by_base else scales[n][0] for n in self.field_names]))
         self.scale = Constant(jnp.asarray([scales[n][1] for n in self.field_names]))
-        sizes = [self._embedding.size, *[width] * layers, len(self.field_names)]
+        amplitudes = len(self.field_names) * (1 + self._embedding.waves)
+        sizes = [self._embedding.size, *[width] * layers, amplitudes]
         pairs = zip(sizes[:-1], sizes[1:], strict=True)
         make = nnx.initializers.glorot_normal()
         self.layers = nnx.List(
@@ -86,17 +103,19 @@ class FieldNetwork(nnx.Module):
 
     @property
     def _embedding(self) -> Embedding:
-        return Embedding(self.box, self.horizon, self.harmonics)
+        return Embedding(self.box, self.horizon, self.harmonics, self.early)
 
     def __call__(self, z: Float[Array, " n"]) -> Float[Array, " fields"]:
         """The fields at one point z = (x_1, ..., x_dim[, t]), in physical units."""
-        hidden = self._embedding(z)
+        features = hidden = self._embedding(z)
         for layer in self.layers[:-1]:
             hidden = jnp.tanh(layer(hidden))
-        value = self.mean[...] + self.scale[...] * self.layers[-1](hidden)
+        amplitudes = self.layers[-1](hidden).reshape(len(self.field_names), -1)
+        waves = features[: amplitudes.shape[1] - 1]
+        value = self.mean[...] + self.scale[...] * (amplitudes[:, 0] + amplitudes[:, 1:] @ waves)
         if self.keeps_boundary:
             value = value * self._distance(z[: self.box.dim])
-        if self.keeps_initial:
+        if self.keeps_initial and self.horizon is not None:
             value = self._initial(z[: self.box.dim]) + (z[self.box.dim] / self.horizon) * value
         return value
 

@@ -10,13 +10,13 @@ import jax
 import jax.numpy as jnp
 
 from sciml.calculus.pointwise import Pointwise
-from sciml.domain import Box
 from sciml.errors import ConfigError
 from sciml.functions import evaluate
 from sciml.pinn.model import PINN
+from sciml.pinn.sampling import spread_points
 from sciml.problem import Problem
 from sciml.training.objective import Batch, Objective, Residuals
-from sciml.types import Array, Float, Key
+from sciml.types import Array, Key
 
 POINTS, FACE = "collocation", "face:"
 
@@ -26,20 +26,22 @@ POINTS, FACE = "collocation", "face:"
 class PointResidual(Objective):
     """The residual of the equation at `points` points, drawn in the box and over the horizon.
 
-    Rows are residual / scale, with `scales` the size of u_t or of the equation's terms per field. The points are
-    the same in every step unless `resample`.
+    Rows are residual / scale, with `scales` the size of u_t or of the equation's terms per field. The points fill
+    the box evenly, the times as log(1 + early t/horizon) (see `spread_points`); they are the same in every step
+    unless `resample`.
     """
 
     problem: Problem
     points: int
     scales: Mapping[str, float]
+    early: float = 0.0
     resample: bool = False
     seed: int = 0
 
     def prepare(self, batch: Batch, key: Key) -> Batch:
         """Adds the collocation points, shape (points, dim[+1])."""
         key = key if self.resample else jax.random.key(self.seed)
-        return {**batch, POINTS: draw_points(key, self.problem, self.points)}
+        return {**batch, POINTS: spread_points(key, self.problem, self.points, self.early)}
 
     def residuals(self, model: Any, batch: Batch) -> Residuals:
         """One row per point, one term per equation."""
@@ -73,7 +75,8 @@ class BoundaryResidual(Objective):
         faces = {}
         for number, face in enumerate(self.problem.boundary):
             axis, end = box.names.index(face[0]), (box.lower if face[1] == "-" else box.upper)
-            z = draw_points(jax.random.fold_in(jax.random.key(self.seed), number), self.problem, self.points)
+            key = jax.random.fold_in(jax.random.key(self.seed), number)
+            z = spread_points(key, self.problem, self.points)
             faces[FACE + face] = z.at[:, axis].set(end[axis])
         return {**batch, **faces}
 
@@ -103,13 +106,3 @@ def residual_functions(model: PINN, problem: Problem) -> dict[str, Any]:
     names = model.network.field_names
     fields = {name: d.field(lambda z, i=i: model.network(z)[i]) for i, name in enumerate(names)}
     return {name: d.values(term) for name, term in model.problem(problem).residual(fields, d).items()}
-
-
-def draw_points(key: Key, problem: Problem, count: int) -> Float[Array, "count n"]:
-    """Uniformly distributed points of the box, with a time in [0, horizon] last for an evolution."""
-    box: Box = problem.domain
-    lower, upper = [*box.lower], [*box.upper]
-    if problem.is_evolution:
-        lower, upper = [*lower, 0.0], [*upper, float(problem.horizon)]
-    unit = jax.random.uniform(key, (count, len(lower)), dtype=jnp.float64)
-    return jnp.asarray(lower) + unit * (jnp.asarray(upper) - jnp.asarray(lower))

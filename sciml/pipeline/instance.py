@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from dataclasses import dataclass
 from functools import cached_property, partial
 from typing import Any
@@ -14,13 +15,16 @@ from flax import nnx
 from sciml.data import Dataset
 from sciml.errors import ConfigError
 from sciml.metrics import relative_l2
+from sciml.pinn.information import smallest_errors
 from sciml.pinn.model import PINN, PINNConfig, coordinate_names, point_spec
 from sciml.pinn.network import has_zero_dirichlet_faces
 from sciml.pinn.objectives import BoundaryResidual, PointResidual
+from sciml.pinn.scales import residual_sizes, steady_field_sizes
 from sciml.pipeline.family import NOISE, SENSORS
 from sciml.pipeline.generation import Simulation
 from sciml.problem import Problem
 from sciml.recipe import Component
+from sciml.solvers import integrate
 from sciml.spec import Spec, Statistics
 from sciml.training.objective import Data, Objective, Weighted
 
@@ -67,20 +71,18 @@ class Instance:
         return np.roll(mesh, -1, axis=1) if self.problem.is_evolution else mesh
 
     def scales(self) -> dict[str, tuple[float, float]]:
-        """Mean and standard deviation of each field over the readings, without looking at anything else."""
-        readings = self.readings()
-        found = {}
-        for name in self.problem.field_names:
-            values = np.asarray(readings.get(name, self.initial_values[name]))
-            found[name] = (float(values.mean()), float(values.std()) or 1.0)
-        return found
+        """Mean and size of each field, from the readings, else from the initial field or the forcing.
 
-    @cached_property
-    def initial_values(self) -> dict[str, np.ndarray]:
-        """Initial fields on the grid; zeros for a steady problem."""
-        if not self.problem.is_evolution:
-            return {name: np.zeros(self.simulation.grid.shape) for name in self.problem.field_names}
-        return {name: np.asarray(v) for name, v in self.problem.initial_values(self.simulation.grid).items()}
+        The size is the standard deviation of what is known: nothing here looks at the solution.
+        """
+        readings = self.readings()
+        if readings:
+            known = {name: readings[name] for name in self.problem.field_names}
+        elif self.problem.is_evolution:
+            known = {n: np.asarray(v) for n, v in self.problem.initial_values(self.simulation.grid).items()}
+        else:
+            return {name: (0.0, size) for name, size in steady_field_sizes(self.problem).items()}
+        return {name: (float(values.mean()), float(values.std()) or 1.0) for name, values in known.items()}
 
     @cached_property
     def sensors(self) -> np.ndarray:
@@ -114,6 +116,22 @@ class Instance:
             found[name] = float(np.prod(ends) ** (1 / len(ends)))
         return found
 
+    def smallest_errors(self) -> dict[str, float]:
+        """Relative error of each unknown below which the noise of the readings allows no method, one sigma."""
+        config, simulation = self.config, self.simulation
+        if not (config.unknown and config.sensors and config.noise):
+            return {}
+        equation, spread = self.problem.equation, {n: config.noise * v.std() for n, v in self.truth.items()}
+
+        def readings(coefficients: dict[str, Any]) -> jax.Array:
+            problem = dataclasses.replace(self.problem, equation=dataclasses.replace(equation, **coefficients))
+            fields = integrate(problem, simulation.grid, simulation.method, simulation.times_or_none)
+            space = int(np.prod(simulation.grid.shape))
+            rows = [f.reshape(-1, space)[:, self.sensors] / spread[n] for n, f in fields.items()]
+            return jnp.stack(rows)
+
+        return smallest_errors(readings, {n: float(getattr(equation, n)) for n in config.unknown}, noise=1.0)
+
     def model(self) -> PINN:
         """The network, not yet trained."""
         return self.config.build(self.problem, self.scales(), self.guesses(), seed=self.seed)
@@ -131,19 +149,15 @@ class Instance:
             misfit = Data(self.problem.field_names, relative=False, inputs=inputs, scales=tuple(scales.values()))
             terms["data"] = (misfit, data)
         if residual:
-            settings = {"points": self.config.points, "resample": self.config.resample, "seed": self.seed}
-            misfit = PointResidual(self.problem, scales=self._residual_scales(scales), **settings)
+            config = self.config
+            settings = {"early": config.early, "resample": config.resample, "seed": self.seed}
+            sizes = residual_sizes(self.problem, scales)
+            misfit = PointResidual(self.problem, points=config.points, scales=sizes, **settings)
             terms["residual"] = (misfit, residual)
         if self.problem.boundary and not has_zero_dirichlet_faces(self.problem):
             faces = BoundaryResidual(self.problem, max(self.config.points // 16, 8), scales)
             terms["boundary"] = (faces, residual or 1.0)
         return Weighted(terms)
-
-    def _residual_scales(self, scales: dict[str, float]) -> dict[str, float]:
-        """Size of u_t: field over horizon; of a steady residual: that of its terms, taken to be 1."""
-        if not self.problem.is_evolution:
-            return dict.fromkeys(scales, 1.0)
-        return {name: std / float(self.problem.horizon) for name, std in scales.items()}
 
     def some_points(self, count: int) -> dict[str, np.ndarray]:
         """Coordinates of a few points, one row each."""
