@@ -11,6 +11,7 @@ from rich.table import Table
 from sciml.report.contents import ModelRow
 
 MISSING = "–"
+TERMINAL = 80  # columns, also of a log file
 
 
 @dataclass(frozen=True)
@@ -67,7 +68,7 @@ COLUMNS: tuple[Column, ...] = (
     Column(
         "solver's own",
         lambda row: error(row.reference_error),
-        "error of the solver against the exact solution",
+        "the solver's own error against the exact solution",
     ),
     Column("one call", lambda row: duration(row.latency_seconds), "median time of one call with one sample"),
     Column(
@@ -85,11 +86,17 @@ def used_columns(rows: Sequence[ModelRow]) -> tuple[Column, ...]:
 
 
 def results_table(rows: Sequence[ModelRow]) -> Table:
-    """The results for a terminal, one line per model; notes, which would fold, are left to the caller."""
-    table = Table(box=None, pad_edge=False, header_style="bold", padding=(0, 2, 0, 0))
+    """The results for a terminal of 80 columns, one line per model.
+
+    Notes, which would fold, are left to the caller.
+    """
     columns = [column for column in used_columns(rows) if column is not NOTE]
+    cells = [[column.heading, *(column.text(row) for row in rows)] for column in columns]
+    width = sum(max(map(len, texts)) for texts in cells)
+    gap = 2 if width + 2 * len(columns) <= TERMINAL else 1
+    table = Table(box=None, pad_edge=False, header_style="bold", padding=(0, gap, 0, 0))
     for column in columns:
-        table.add_column(column.heading, justify="right" if column.numeric else "left", no_wrap=column.numeric)
+        table.add_column(column.heading, justify="right" if column.numeric else "left", no_wrap=True)
     for row in rows:
         table.add_row(*(column.text(row) for column in columns))
     return table
