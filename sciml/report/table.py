@@ -30,12 +30,11 @@ def error(value: float | None) -> str:
 
 
 def duration(seconds: float | None) -> str:
-    """A time in the unit that suits it: `85 µs`, `2.4 ms`, `12.3 s`, `3 min 5 s`."""
+    """A time in the unit that suits it: `85 µs`, `2.4 ms`, `12.3 s`, `185 s`, `15 min`."""
     if seconds is None or not math.isfinite(seconds):
         return MISSING
-    if seconds >= 60:
-        minutes, rest = divmod(round(seconds), 60)
-        return f"{minutes} min {rest} s"
+    if seconds >= 600:
+        return f"{round(seconds / 60)} min"
     scale, unit = next((s, u) for s, u in ((1.0, "s"), (1e-3, "ms"), (1e-6, "µs"), (0.0, "ns")) if seconds >= s)
     return f"{seconds / (scale or 1e-9):.3g} {unit}"
 

@@ -148,12 +148,13 @@ def test_table_shows_used_columns_and_aligns_numbers():
 
 
 def test_number_formats():
-    assert [duration(s) for s in (None, 3e-5, 2.4e-3, 12.34, 185.2, 0.0)] == [
+    assert [duration(s) for s in (None, 3e-5, 2.4e-3, 12.34, 185.2, 900.0, 0.0)] == [
         "–",
         "30 µs",
         "2.4 ms",
         "12.3 s",
-        "3 min 5 s",
+        "185 s",
+        "15 min",
         "0 ns",
     ]
     assert [error(e) for e in (None, 2.14e-3, 0.0)] == ["–", "2.1e-03", "0.0e+00"]
