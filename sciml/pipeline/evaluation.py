@@ -55,7 +55,7 @@ class Evaluation:
             parameters=trained.summary["parameters"],
             training_seconds=trained.summary["seconds"],
             error=error,
-            error_spread=float(np.std(errors)) or None,
+            error_spread=float(np.std(errors)) if np.ptp(errors) else None,
             reference_error=None if references is None else references.solver_error,
             latency_seconds=latency,
             speedup=None if solver is None else solver / latency,
