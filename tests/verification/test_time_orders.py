@@ -1,0 +1,74 @@
+"""Observed orders in time where a defect of the method would show: dispersion, coupling, unequal saved times."""
+
+from __future__ import annotations
+
+import jax.numpy as jnp
+import numpy as np
+from comparison import assert_close, observed_order
+from verification.trial_equations import KortewegDeVries, Predation
+
+from sciml.domain import Box, Grid
+from sciml.equations.burgers import Burgers
+from sciml.equations.heat import Heat
+from sciml.problem import make_problem
+from sciml.solvers import Etdrk4, Imex, integrate, solve
+from sciml.solvers.order import fastest_rates, order_in_time
+
+SPEED, LENGTH = 4.0, 30.0
+
+
+def soliton(x, t):
+    """Centered at c t, of width 1; its tail at the ends of the box is below rounding."""
+    distance = jnp.mod(x[0] - SPEED * t + LENGTH / 2, LENGTH) - LENGTH / 2
+    return SPEED / 2 / jnp.cosh(jnp.sqrt(SPEED) / 2 * distance) ** 2
+
+
+def test_soliton_of_korteweg_de_vries():
+    """Order 4 for an imaginary symbol: keeping only the real part of the contour integrals would give order 1."""
+    box = Box((-LENGTH / 2,), (LENGTH / 2,), (True,))
+    grid = Grid(box, (192,))
+    problem = make_problem(KortewegDeVries(), box, initial={"u": lambda x: soliton(x, 0.0)}, horizon=1.0)
+    exact = np.asarray([soliton(x, 0.5) for x in grid.points])
+    steps, errors = [0.02, 0.01, 0.005, 0.0025], []
+    for dt in steps:
+        found = np.asarray(solve(problem, grid, Etdrk4(dt=dt), times=[0.5]).fields["u"][0])
+        errors.append(np.abs(found - exact).max() / exact.max())
+    assert abs(observed_order(steps, errors) - 4) < 0.2, errors
+    assert errors[-1] < 2e-6
+
+
+def test_two_coupled_fields():
+    """Every method on a system with a diffusivity per field, against a manufactured solution."""
+    rates = fastest_rates(Predation())
+    for method in (Etdrk4(), Imex()):
+        row = order_in_time(Predation(), method, rates)
+        assert row.holds() and row.deviation < 1e-4, row
+
+
+def test_saved_times_are_hit_exactly_whatever_the_step():
+    """Unequal gaps, a step that divides none of them, and a first time of zero."""
+    box = Box((0.0,), (1.0,), (True,))
+    problem = make_problem(Burgers(0.05), box, initial={"u": lambda x: jnp.sin(2 * jnp.pi * x[0])}, horizon=1.0)
+    grid = Grid(box, (32,))
+    times = [0.0, 0.013, 0.2, 0.31]
+    found = solve(problem, grid, Etdrk4(dt=0.003), times=times)
+    assert_close(found.times, np.asarray(times), rtol=0)
+    assert_close(found.fields["u"][0], np.sin(2 * np.pi * grid.axes[0]), rtol=0, atol=1e-14)
+    for i in (1, 2, 3):
+        alone = solve(problem, grid, Etdrk4(dt=0.002), times=times[i : i + 1]).fields["u"][0]
+        # two step sizes differ by their time error, 1e-8 here
+        assert_close(found.fields["u"][i], alone, rtol=0, atol=1e-6)
+    assert_close(integrate(problem, grid, Etdrk4(dt=0.003), times)["u"], found.fields["u"], rtol=0, atol=1e-12)
+
+
+def test_a_linear_equation_jumps_exactly():
+    """One step per saved time however small dt, and no error in time: each mode decays as exp(-D k^2 t)."""
+    box = Box((0.0, 0.0), (1.0, 2.0), (True, True))
+    start = {"u": lambda x: jnp.sin(2 * jnp.pi * x[0]) * jnp.cos(3 * jnp.pi * x[1])}
+    problem = make_problem(Heat(0.02), box, initial=start, horizon=1.0)
+    grid = Grid(box, (16, 24))
+    found = solve(problem, grid, Etdrk4(dt=1e-4), times=[0.3, 1.0])
+    rate = 0.02 * np.pi**2 * (4 + 9)
+    expected = np.exp(-rate * np.asarray([0.3, 1.0]))[:, None, None] * np.asarray(problem.initial_values(grid)["u"])
+    assert found.steps == 1
+    assert_close(found.fields["u"], expected, rtol=0, atol=1e-13, dtype=False)

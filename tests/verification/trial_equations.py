@@ -1,0 +1,56 @@
+"""Equations that only tests need: dispersive, coupled, growing without bound, and broken ones."""
+
+from __future__ import annotations
+
+from sciml.equations import Evolution, Field, equation, parameter
+
+
+@equation
+class KortewegDeVries(Evolution):
+    """u_t + 6 u u_x + d u_xxx = 0; soliton (c/2) sech^2(sqrt(c) (x - c t)/2) for d = 1."""
+
+    fields = (Field("u"),)
+    dispersion: float = parameter(1.0)
+
+    def stiff(self, u, d):
+        return {"u": -self.dispersion * d.partial(u.u, 0, 3)}
+
+    def flux(self, u, d):
+        return {"u": (3.0 * u.u * u.u,)}
+
+
+@equation
+class Predation(Evolution):
+    """Two coupled fields: u_t = a lap u + u - u v, v_t = b lap v - v + u v."""
+
+    fields = (Field("u"), Field("v"))
+    prey: float = parameter(0.1)
+    hunter: float = parameter(0.05)
+
+    def stiff(self, u, d):
+        return {"u": self.prey * d.laplacian(u.u), "v": self.hunter * d.laplacian(u.v)}
+
+    def nonstiff(self, u, d):
+        return {"u": u.u - u.u * u.v, "v": u.u * u.v - u.v}
+
+
+@equation
+class Explosion(Evolution):
+    """u_t = r u^2: u = 1/(1/u_0 - r t) is infinite at t = 1/(r u_0)."""
+
+    fields = (Field("u"),)
+    rate: float = parameter(1.0)
+
+    def nonstiff(self, u, d):
+        return {"u": self.rate * u.u * u.u}
+
+
+@equation
+class Wave(Evolution):
+    """u_t = v, v_t = c^2 lap u, all of it declared stiff: couples the fields."""
+
+    fields = (Field("u"), Field("v"))
+    speed: float = parameter(1.0)
+
+    def stiff(self, u, d):
+        return {"u": u.v, "v": self.speed * self.speed * d.laplacian(u.u)}
