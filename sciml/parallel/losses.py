@@ -12,7 +12,7 @@ from jax.flatten_util import ravel_pytree
 
 from sciml.errors import ConfigError
 from sciml.parallel.plan import DATA, Plan
-from sciml.parallel.rows import ResidualFunction, row_jacobians, stacked
+from sciml.parallel.rows import ResidualFunction, gram, row_jacobians, stacked
 from sciml.training.objective import Batch
 from sciml.training.optimizer import LossFunctions, NormalEquations, Parts
 from sciml.types import Array, PyTree, Scalar
@@ -81,7 +81,7 @@ def loss_functions(residuals: ResidualFunction, batch: Batch, plan: Plan) -> Los
             rows = row_jacobians(residuals, local, portion)
             r, jacobian = stacked(rows, sizes)
             parts = {name: jnp.sum(values**2) / sizes[name] for name, (values, _) in rows.items()}
-            return jacobian.T @ jacobian, jacobian.T @ r, parts
+            return gram(jacobian), jacobian @ r, parts
 
         matrix, gradient, parts = shard.total(products)
         return NormalEquations(matrix, gradient, _sum(parts), parts)

@@ -42,10 +42,10 @@ class LevenbergMarquardt(Optimizer):
     """
 
     damping: float = option(1e-3, above=0.0, doc="first damping, relative to the mean curvature")
-    raise_by: float = option(3.0, above=1.0, doc="factor after a refused step")
-    lower_by: float = option(5.0, above=1.0, doc="divisor after an accepted step")
+    raise_by: float = option(2.0, above=1.0, doc="factor after a refused step")
+    lower_by: float = option(3.0, above=1.0, doc="divisor after an accepted step")
     smallest_damping: float = option(1e-16, above=0.0, doc="lower bound of the damping")
-    acceleration: float = option(0.75, minimum=0.0, doc="largest 2|a|/|v| accepted; 0 switches acceleration off")
+    acceleration: float = option(1.5, minimum=0.0, doc="largest 2|a|/|v| accepted; 0 switches acceleration off")
     tries: int = option(8, minimum=1, doc="dampings tried in one step")
 
     def build(self, steps: int) -> LevenbergMarquardt:
