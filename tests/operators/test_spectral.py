@@ -50,6 +50,13 @@ def layer(bases: tuple[str, ...], mode: str = "dft", channels: int = 2) -> Spect
     return SpectralConv(channels, channels, series, mode=mode, dtype=jnp.float64, rngs=nnx.Rngs(0))
 
 
+def run(conv: SpectralConv, x, output_shape=None):
+    """Compiled: faster here than one primitive after the other."""
+    graph, state = nnx.split(conv)
+    apply = jax.jit(lambda state, x: nnx.merge(graph, state)(x, output_shape=output_shape))
+    return apply(state, jnp.asarray(x))
+
+
 BASES = [
     ("fourier",),
     ("cosine",),
@@ -66,22 +73,22 @@ BASES = [
 def test_unit_weight_returns_a_band_limited_field(bases, points, mode):
     shape = (points,) if len(bases) == 1 else tuple(points + 2 * i for i in range(len(bases)))
     field = band_limited(bases, shape)
-    result = unit_weight(layer(bases, mode))(jnp.asarray(field))
+    result = run(unit_weight(layer(bases, mode)), field)
     np.testing.assert_allclose(result, field, atol=1e-12 * np.abs(field).max())
 
 
 def test_unit_weight_sine_series_on_a_bounded_grid():
     field = band_limited(("sine", "sine"), (17, 20))
-    result = unit_weight(layer(("sine", "sine")))(jnp.asarray(field))
+    result = run(unit_weight(layer(("sine", "sine"))), field)
     np.testing.assert_allclose(result, field, atol=1e-12 * np.abs(field).max())
 
 
 @pytest.mark.parametrize("mode", ["dft", "fft"])
 @pytest.mark.parametrize("bases", BASES, ids="-".join)
-@pytest.mark.parametrize("points", [(16, 32), (16, 24), (17, 12), (32, 17), (33, 10)])
+@pytest.mark.parametrize("points", [(16, 24), (17, 12), (33, 10)])
 def test_resizing_evaluates_the_same_function_on_another_grid(bases, points, mode):
     coarse, fine = ((n,) * len(bases) for n in points)
-    result = unit_weight(layer(bases, mode))(jnp.asarray(band_limited(bases, coarse)), output_shape=fine)
+    result = run(unit_weight(layer(bases, mode)), band_limited(bases, coarse), fine)
     expected = band_limited(bases, fine)
     np.testing.assert_allclose(result, expected, atol=1e-12 * np.abs(expected).max())
 
@@ -90,15 +97,15 @@ def test_resizing_evaluates_the_same_function_on_another_grid(bases, points, mod
 def test_both_modes_agree_for_learned_weights(bases):
     x = jax.random.normal(jax.random.key(1), (*(15 + i for i in range(len(bases))), 2), jnp.float64)
     dft, fft = layer(bases, "dft"), layer(bases, "fft")
-    np.testing.assert_allclose(dft(x), fft(x), atol=1e-12)
+    np.testing.assert_allclose(run(dft, x), run(fft, x), atol=1e-12)
 
 
 @pytest.mark.parametrize("points", [16, 17])
 def test_learned_layer_gives_the_same_function_at_every_resolution(points):
     bases = ("fourier", "fourier")
     conv = layer(bases)
-    coarse = conv(jnp.asarray(band_limited(bases, (points,) * 2)))
-    fine = conv(jnp.asarray(band_limited(bases, (2 * points,) * 2)))
+    coarse = run(conv, band_limited(bases, (points,) * 2))
+    fine = run(conv, band_limited(bases, (2 * points,) * 2))
     np.testing.assert_allclose(fine[::2, ::2], coarse, atol=1e-12)
 
 
@@ -106,7 +113,7 @@ def test_learned_layer_gives_the_same_function_at_every_resolution(points):
 def test_shifting_the_input_shifts_the_output(bases):
     conv = layer(bases)
     x = jax.random.normal(jax.random.key(2), (*(12,) * len(bases), 2), jnp.float64)
-    np.testing.assert_allclose(conv(jnp.roll(x, 5, 0)), jnp.roll(conv(x), 5, 0), atol=1e-12)
+    np.testing.assert_allclose(run(conv, jnp.roll(x, 5, 0)), jnp.roll(run(conv, x), 5, 0), atol=1e-12)
 
 
 def test_modes_above_the_grid_are_left_out_and_nyquist_never_kept():
@@ -114,7 +121,7 @@ def test_modes_above_the_grid_are_left_out_and_nyquist_never_kept():
     assert AxisSeries("half_fourier", 20).on(17).waves == 8
     checkerboard = jnp.asarray((-1.0) ** np.arange(16))[:, None]
     conv = SpectralConv(1, 1, axis_series(("fourier",), (20,)), dtype=jnp.float64, rngs=nnx.Rngs(0))
-    np.testing.assert_allclose(conv(checkerboard), 0, atol=1e-14)
+    np.testing.assert_allclose(run(conv, checkerboard), 0, atol=1e-14)
 
 
 def test_the_program_holds_no_fft():
