@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
@@ -9,14 +10,18 @@ from pathlib import Path
 from typing import Any
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 
 from sciml.data import Coordinate, Dataset, Generated, Layout, Simulated, generate, open_arrays
 from sciml.domain import Grid
+from sciml.errors import ConfigError, NumericalError
+from sciml.functions import evaluate_on
 from sciml.pipeline.continuing import HASH, data_hash
 from sciml.pipeline.family import Family, grid_of, saved_times
 from sciml.pipeline.progress import Progress
 from sciml.recipe import FileData, GeneratedData, Recipe
+from sciml.registry import OptionInfo
 from sciml.solvers import error_estimate, solve_batch
 from sciml.spec import Variable
 
@@ -69,9 +74,7 @@ class Simulation:
         return Layout(
             inputs=tuple(self._inputs()),
             outputs=tuple(self._outputs()),
-            parameters=tuple(
-                Variable(v.name, v.unit, role="scalar") for v in self.family.varying if not v.is_field
-            ),
+            parameters=tuple(Variable(v.name, v.unit, role="scalar") for v in self.family.varying if not v.is_field),
             quantities=tuple(self._quantities()),
             coordinates=self._coordinates(),
             splits=self.data.samples.model_dump(),
@@ -108,11 +111,50 @@ class Simulation:
         return {TIME: Coordinate(tuple(self.times), "s"), **found} if self.family.is_evolution else found
 
     def simulate(self, samples: np.ndarray) -> Simulated:
-        """Solve the problems with these numbers; failed ones are named, not stored."""
+        """Solve the problems with these numbers; failed ones are named, not stored.
+
+        Raises ConfigError (78) for a drawn coefficient outside of the limits that the equation states.
+        """
+        for number in samples:
+            self._refuse_impossible(int(number))
         batch = solve_batch(self.family.stacked(samples), self.grid, self.method, times=self.times_or_none, chunk=CHUNK)
         failed = {int(samples[i]): str(error) for i, error in batch.failures.items()}
         rows = [self._row(int(n), {k: v[i] for k, v in batch.fields.items()}, failed) for i, n in enumerate(samples)]
         return Simulated({name: np.stack([row[name] for row in rows]) for name in self.layout.names}, failed)
+
+    def _refuse_impossible(self, sample: int) -> None:
+        for option in self._limited:
+            low, high = map(float, self._extremes(sample)[option.name])
+            too_low = (option.minimum is not None and low < option.minimum) or (
+                option.above is not None and low <= option.above
+            )
+            too_high = option.maximum is not None and high > option.maximum
+            if too_low or too_high:
+                raise ConfigError(
+                    f"{option.name} of sample {sample} is not one that the equation allows",
+                    expected=f"{option.range} {option.unit or ''}".rstrip(),
+                    got=high if too_high else low,
+                    reason="its distribution reaches beyond the limits of the equation",
+                    fix="a bounded distribution (uniform, log_uniform), or a positive field (lognormal)",
+                )
+
+    @cached_property
+    def _limited(self) -> list[OptionInfo]:
+        """The coefficients of the equation that have limits."""
+        options = self.family.section.equation.info.options
+        return [o for o in options if not (o.minimum is None and o.maximum is None and o.above is None)]
+
+    @cached_property
+    def _extremes(self) -> Callable[[int], dict[str, Any]]:
+        """Sample number -> smallest and largest value of every limited coefficient; compiled once."""
+
+        def extremes(sample: Any) -> dict[str, Any]:
+            equation = self.family.draw(sample).equation
+            values = {o.name: getattr(equation, o.name) for o in self._limited}
+            on_grid = {n: evaluate_on(v, self.grid.points, 0.0) if callable(v) else v for n, v in values.items()}
+            return {name: (jnp.min(jnp.asarray(v)), jnp.max(jnp.asarray(v))) for name, v in on_grid.items()}
+
+        return jax.jit(extremes)
 
     @property
     def times_or_none(self) -> np.ndarray | None:
@@ -142,10 +184,18 @@ class Simulation:
 
         return jax.jit(record)
 
-    def measured_error(self) -> float:
-        """Mean relative L2 difference of some samples to a run at half the step and twice the resolution."""
-        problems = [self.family.problem(i) for i in range(min(ESTIMATED_SAMPLES, self.data.samples.total))]
-        return float(np.mean([error_estimate(p, self.grid, self.method, times=self.times_or_none) for p in problems]))
+    def measured_error(self) -> float | None:
+        """Mean relative L2 difference of some samples to a run at half the step and twice the resolution.
+
+        None when none of them could be solved: generation itself will name and explain every failed sample.
+        """
+        errors = []
+        for sample in range(min(ESTIMATED_SAMPLES, self.data.samples.total)):
+            self._refuse_impossible(sample)
+            with contextlib.suppress(NumericalError):
+                problem = self.family.problem(sample)
+                errors.append(error_estimate(problem, self.grid, self.method, times=self.times_or_none))
+        return float(np.mean(errors)) if errors else None
 
 
 def generate_data(recipe: Recipe, folder: Path, progress: Progress) -> Generated | None:
@@ -153,15 +203,24 @@ def generate_data(recipe: Recipe, folder: Path, progress: Progress) -> Generated
     if isinstance(recipe.data, FileData):
         return None
     simulation = Simulation.of(recipe)
-    provenance = {HASH: data_hash(recipe), "seed": recipe.seed,
-                  "method": recipe.data.method.plain(), "solver_dtype": "float64"}
+    provenance = {
+        HASH: data_hash(recipe),
+        "seed": recipe.seed,
+        "method": recipe.data.method.plain(),
+        "solver_dtype": "float64",
+    }
 
     def notes() -> dict[str, Any]:
         return {"recipe": recipe.to_yaml(), "measured_relative_error": simulation.measured_error()}
 
     with progress.task("generating data") as advance:
         return generate(
-            folder / "data", simulation.layout, simulation.simulate, chunk=CHUNK, provenance=provenance, notes=notes,
+            folder / "data",
+            simulation.layout,
+            simulation.simulate,
+            chunk=CHUNK,
+            provenance=provenance,
+            notes=notes,
             progress=advance,
         )
 

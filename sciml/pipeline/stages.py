@@ -162,14 +162,14 @@ def _facts(evaluation: Evaluation) -> dict[str, str]:
     facts = {"samples": ", ".join(f"{name} {len(rows)}" for name, rows in dataset.splits.items())}
     if references is None:
         return {**facts, "data": dataset.name}
-    simulation = references.simulation
+    simulation, estimate = references.simulation, dataset.provenance["measured_relative_error"]
     return {
         "equation": simulation.data.method.kind + " for " + simulation.family.equation_class.__name__,
         "grid": " x ".join(map(str, simulation.grid.shape)),
         **facts,
         "reference": f"{references.kind}, own relative error {references.own_error:.1e}",
         "solver error": f"{references.solver_error:.1e} against the reference",
-        "solver error, estimated": f"{dataset.provenance['measured_relative_error']:.1e} by refinement",
+        "solver error, estimated": "unknown" if estimate is None else f"{estimate:.1e} by refinement",
     }
 
 

@@ -55,6 +55,8 @@ def train_model(context: Context, name: str, progress: Progress) -> None:
         if int(state.step) >= section.train.steps:
             progress.say(f"{name}: trained already ({int(state.step)} steps)")
             return
+        if found:
+            progress.say(f"{name}: continues from step {int(state.step)}")
         evaluate = Evaluate(
             lambda params: prepared.measure(with_parameters(prepared.model, params)),
             max(section.train.steps // EVALUATIONS, 1),
@@ -62,10 +64,10 @@ def train_model(context: Context, name: str, progress: Progress) -> None:
         )
         with StopSignals() as signals:
             hooks = (
-                StopAtNonFinite(checkpoints),
                 MetricsFile(place / "metrics.jsonl", every=max(section.train.steps // 2000, 1)),
                 TensorBoard(place / "tensorboard", every=max(section.train.steps // 200, 1)),
                 ShowProgress(name, console=progress.console),
+                StopAtNonFinite(checkpoints),
                 evaluate,
                 SaveCheckpoints(checkpoints, section.train.checkpoint_every, meta, lambda: signals.received),
             )
