@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, TypeAlias
 
 import jax
@@ -15,15 +15,20 @@ from jax import export
 from sciml import registry
 from sciml.errors import DataError
 from sciml.spec import Spec, Statistics
+from sciml.types import Array
 
-Function: TypeAlias = Any
-"""A compiled function, dict of arrays to dict of arrays."""
+Function: TypeAlias = Callable[[dict[str, Any]], dict[str, Array]]
+"""A compiled function, batches of inputs to batches of outputs."""
 PLATFORMS = ("cpu", "cuda")
 MODEL_KEY, STATISTICS_KEY, PRECISION_KEY = "model", "statistics", "precision"
 
 
 def batched_function(model: nnx.Module) -> Function:
     """One sample's model as a compiled function of a batch; the parameters are constants of the program."""
+    return _compiled(model)
+
+
+def _compiled(model: nnx.Module) -> Any:
     graph, state = nnx.split(model)
     return jax.jit(lambda inputs: jax.vmap(lambda sample: nnx.merge(graph, state)(sample))(inputs))
 
@@ -38,7 +43,7 @@ def serialize(model: nnx.Module, spec: Spec, dtype: np.dtype) -> bytes:
     """The program with a symbolic batch size "B", for CPU and CUDA."""
     (size,) = export.symbolic_shape("B")
     template = {v.name: jax.ShapeDtypeStruct((size, *v.shape), dtype) for v in spec.inputs}
-    return bytes(export.export(batched_function(model), platforms=PLATFORMS)(template).serialize())
+    return bytes(export.export(_compiled(model), platforms=PLATFORMS)(template).serialize())
 
 
 def deserialize(blob: bytes) -> Function:
