@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -16,8 +17,8 @@ def axis_series(bases: Sequence[str], modes: Sequence[int]) -> tuple[AxisSeries,
     """Series per axis from plain names ("fourier", "cosine", "sine"); the last Fourier axis keeps half."""
     fourier = [i for i, basis in enumerate(bases) if basis == "fourier"]
     half = fourier[-1] if fourier else None
-    named = ["half_fourier" if i == half else basis for i, basis in enumerate(bases)]
-    return tuple(AxisSeries(basis, waves) for basis, waves in zip(named, modes, strict=True))  # type: ignore[arg-type]
+    named: list[Any] = ["half_fourier" if i == half else basis for i, basis in enumerate(bases)]
+    return tuple(AxisSeries(basis, waves) for basis, waves in zip(named, modes, strict=True))
 
 
 def transform_order(series: Sequence[AxisSeries]) -> tuple[int, ...]:
