@@ -10,7 +10,7 @@ from typing import Any, TypeAlias
 import jax
 import jax.numpy as jnp
 
-from sciml.types import Array, Float
+from sciml.types import Array, ArrayLike, Float
 
 Function: TypeAlias = Callable[..., Any]
 Coefficient: TypeAlias = Any
@@ -51,8 +51,8 @@ def evaluate(function: Function, x: Float[Array, " dim"], t: Any = None) -> Any:
     return function(x, t) if takes_time(function) else function(x)
 
 
-def evaluate_on(function: Function, points: Float[Array, "*shape dim"], t: Any = None) -> Float[Array, "*shape"]:
-    """Values at many points, shape (*shape,)."""
+def evaluate_on(function: Function, points: ArrayLike, t: Any = None) -> Float[Array, "*shape"]:
+    """Values at many points of shape (*shape, dim): shape (*shape,)."""
     points = jnp.asarray(points)
     flat = points.reshape(-1, points.shape[-1])
     values = jax.vmap(lambda x: jnp.asarray(evaluate(function, x, t), dtype=flat.dtype))(flat)

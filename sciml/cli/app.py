@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+
 import typer
 
 from sciml.cli import inspection, stages, starting
@@ -55,4 +57,5 @@ app = _application()
 
 def main() -> None:
     """Entry point of the `sciml` command; exits with a code of the table in `sciml.errors`."""
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # its threads and those of XLA fight over the same cores
     app(prog_name="sciml")

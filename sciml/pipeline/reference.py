@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 import jax
@@ -98,8 +98,8 @@ class References:
             except SciMLError:  # unstable or not converged: not a candidate
                 continue
             error = max(relative_l2(np.asarray(fields[name]), truth[name]) for name in truth)
-            run = lambda method=method: solve(problem, grid, method, times=self.simulation.times_or_none).fields  # noqa: E731
-            found.append((error, seconds_per_call(run)))
+            run = partial(solve, problem, grid, method, times=self.simulation.times_or_none)
+            found.append((error, seconds_per_call(lambda run=run: run().fields)))
         return found
 
     def seconds_at(self, error: float) -> float | None:

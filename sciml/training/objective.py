@@ -9,7 +9,7 @@ from __future__ import annotations
 import abc
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import TypeAlias, final
+from typing import Any, TypeAlias, final
 
 import jax
 import jax.numpy as jnp
@@ -18,7 +18,8 @@ from flax import nnx
 from sciml.errors import ConfigError
 from sciml.types import Array, Key
 
-Batch: TypeAlias = dict[str, Array]
+Batch: TypeAlias = dict[str, Any]
+"""Name to array (JAX or NumPy), rows along the first axis."""
 Residuals: TypeAlias = dict[str, Array]
 
 
