@@ -60,7 +60,7 @@ class PINNConfig:
     """
 
     task: ClassVar[str] = "instance"
-    width: int = option(16, minimum=1, doc="neurons per layer")
+    width: int = option(18, minimum=1, doc="neurons per layer")
     layers: int = option(2, minimum=1, doc="hidden layers")
     harmonics: int = option(4, minimum=1, doc="waves per periodic axis, best those of the initial field")
     early: float = option(20.0, minimum=0.0, doc="times log(1 + early t/horizon) are evenly resolved; 0: times t")
@@ -69,7 +69,7 @@ class PINNConfig:
     sample: int = option(0, minimum=0, doc="which sample of the test split is the instance")
     sensors: int = option(16, minimum=0, doc="number of sensors, at fixed random grid points")
     noise: float = option(0.001, minimum=0.0, doc="standard deviation of the readings, relative to that of the field")
-    points: int = option(800, minimum=1, doc="collocation points")
+    points: int = option(1500, minimum=1, doc="collocation points")
     resample: bool = option(False, doc="shift the collocation points at every step")
 
     def build(self, problem: Problem, scales: Mapping[str, tuple[float, float]], guesses: Mapping[str, float], *,
