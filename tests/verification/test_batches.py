@@ -39,7 +39,7 @@ def problem_of(index):
     """The random problem number `index`."""
     height, phase, exponent = jax.random.uniform(jax.random.fold_in(jax.random.key(3), index), 3)
     return make_problem(
-        Burgers(10.0 ** (-2.5 + 1.5 * exponent)), BOX, initial={"u": Bump(height, 6 * phase)}, horizon=0.2
+        Burgers(10.0 ** (-2.5 + 1.5 * exponent)), BOX, initial={"u": Bump(6 * height, 6 * phase)}, horizon=0.2
     )
 
 
