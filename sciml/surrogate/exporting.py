@@ -42,14 +42,15 @@ def export(
     spec: Spec,
     folder: str | os.PathLike[str],
     *,
-    config: Mapping[str, Any],
-    provenance: Mapping[str, Any],
     selftest_inputs: Mapping[str, np.ndarray],
+    config: Mapping[str, Any] | None = None,
+    provenance: Mapping[str, Any] | None = None,
 ) -> Path:
     """Write `model` as the artifact `folder` (NAME.sciml) and return its path.
 
-    `config` holds under "model" the kind and options of the model; `provenance` is kept as it is;
-    `selftest_inputs` are a few samples, `(rows, *shape)` per input, in physical units. The artifact is
+    `selftest_inputs` are a few samples, `(rows, *shape)` per input, in physical units. `config` holds under
+    "model" the kind and options of the model; without it the artifact cannot be built again from its parameters
+    once its program is too old for jax. `provenance` is kept as it is. The artifact is
     written beside its place, loaded, tested there, and only then moved: what was there before is replaced by
     a whole and working one or not at all. Raises ConfigError for missing self-test inputs, NumericalError
     when the reloaded model answers differently.
@@ -59,11 +60,11 @@ def export(
     dtype = program.model_dtype(model)
     outputs = program.batched_function(model)({name: a.astype(dtype) for name, a in inputs.items()})
     answers = {OUTPUT_PREFIX + v.name: np.asarray(outputs[v.name]) for v in spec.outputs}
-    manifest = _manifest(place, model, spec, dtype, provenance)
+    manifest = _manifest(place, model, spec, dtype, provenance or {})
     files = {
         MODEL: program.serialize(model, spec, dtype),
         PARAMETERS: program.pack_state(model),
-        CONFIG: json.dumps({**_statistics(model), **config}, indent=2, default=_plain).encode(),
+        CONFIG: json.dumps({**_statistics(model), **(config or {})}, indent=2, default=_plain).encode(),
         SELFTEST: program.npz({**inputs, **answers}),
         README: _readme(place.name, spec).encode(),
     }
