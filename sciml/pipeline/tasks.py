@@ -70,7 +70,8 @@ class Prepared:
     """A model ready to be trained.
 
     `measure` maps a model to {"error": relative L2 error on held-out data, ...}; `plan` lays it over devices;
-    `selftest_inputs` are a few rows of inputs for the artifact's self-test.
+    `selftest_inputs` are a few rows of inputs for the artifact's self-test. `selects`: the parameters with the
+    smallest measured error are kept; not so where the error is measured on the very truth that is looked for.
     """
 
     model: nnx.Module
@@ -80,6 +81,7 @@ class Prepared:
     measure: Callable[[nnx.Module], dict[str, float]]
     plan: Plan
     selftest_inputs: dict[str, np.ndarray]
+    selects: bool
 
 
 class Task(abc.ABC):
@@ -160,6 +162,7 @@ class InstanceTask(Task):
             instance.measure,
             context.plan(section),
             instance.some_points(SELFTEST_SAMPLES),
+            selects=False,
         )
 
 
@@ -200,7 +203,8 @@ def _from_samples(context: Context, section: ModelSection, spec: Spec, *, relati
     batches = dataset.batches(names, batch_size=train.batch, seed=seed, dtype=train.precision)
     some = dataset.read(inputs, split="test", indices=np.arange(min(SELFTEST_SAMPLES, len(dataset.rows("test")))))
     measure, plan = _held_out(dataset, spec), context.plan(section)
-    return Prepared(model, spec, Weighted(terms), batches, measure, plan, some)
+    selects = "validation" in dataset.splits
+    return Prepared(model, spec, Weighted(terms), batches, measure, plan, some, selects)
 
 
 def _residual(context: Context) -> Objective:

@@ -60,7 +60,7 @@ def train_model(context: Context, name: str, progress: Progress) -> None:
         evaluate = Evaluate(
             lambda params: prepared.measure(with_parameters(prepared.model, params)),
             max(section.train.steps // EVALUATIONS, 1),
-            store=best,
+            store=best if prepared.selects else None,
         )
         with StopSignals() as signals:
             hooks = (
