@@ -19,7 +19,7 @@ from sciml.solvers.structure import is_uncoupled, read_structure
 from sciml.solvers.trial import box, harmonics
 from sciml.types import Array
 
-SPECTRAL_POINTS = {1: 48, 2: 24, 3: 16}
+SPECTRAL_POINTS = {1: 48, 2: 48, 3: 24}
 DIFFERENCE_POINTS = {1: (24, 36, 48, 72), 2: (16, 24, 32, 48), 3: (12, 14, 16, 20)}
 
 

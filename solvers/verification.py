@@ -185,9 +185,9 @@ def _differentiated(equation: Equation) -> Any:
     """The method that gradients are taken through: one that applies, with few steps."""
     if not isinstance(equation, Evolution):
         return registry.load("method", "direct")()
-    method = time_steppers(equation)[0]
+    method: Any = time_steppers(equation)[0]
     fastest = order.fastest_rates(equation).whole if not method.treats_linear_part else 0.0
-    return type(method)(dt=min(derivatives.TIME / 8, 1.0 / max(fastest, 1.0)))  # type: ignore[call-arg]
+    return type(method)(dt=min(derivatives.TIME / 8, 1.0 / max(fastest, 1.0)))
 
 
 def _run(name: str, check: Callable[[Any], Finding], equation: Equation) -> Check:
