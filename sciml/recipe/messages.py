@@ -128,4 +128,4 @@ def shorten(value: Any) -> str:
     names = {None: "null", True: "true", False: "false"}
     plain = isinstance(value, bool) or value is None
     text = names[value] if plain else repr(value)
-    return text if len(text) <= 60 else text[:57] + "..."
+    return text if len(text) <= 60 else f"{text[:28]}...{text[-29:]}"  # the end of a path says most

@@ -113,6 +113,7 @@ def test_a_full_disk_while_generating(tmp_path):
     assert _content(tmp_path / "run") == _content(finished("heat"))
 
 
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")  # from the writing threads of orbax
 def test_a_full_disk_while_training(data_only):
     with no_room_for(20_000):
         ended = command(data_only, "train", "--model", "fno")

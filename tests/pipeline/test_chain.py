@@ -80,7 +80,7 @@ def test_a_second_run_skips_everything(name, tmp_path):
     assert len(kept) > 20 and {p for p in kept if after.get(p) != before[p]} == set()
     for model in MODELS[name]:
         assert f"{model}: trained already" in ended.out
-        assert after[f"{model}.sciml/parameters.npz"] == before[f"{model}.sciml/parameters.npz"]
+        assert after[f"{model}.sciml/params.npz"] == before[f"{model}.sciml/params.npz"]
     first, second = (json.loads(files["results.json"])["rows"] for files in (before, after))
     for key in ("name", "error", "error_spread", "reference_error", "parameters", "training_seconds", "note"):
         assert [row[key] for row in first] == [row[key] for row in second]

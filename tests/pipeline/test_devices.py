@@ -15,8 +15,11 @@ from sciml.parallel.traffic import collectives
 from sciml.pipeline.tasks import Context, task_of
 from sciml.pipeline.training import start
 
-DOUBLE = "models.fno.train.precision=float64"
-MODELS = ("fno", "pinn")
+DOUBLE = (
+    "models.fno.train.precision=float64",
+    "models.adam={kind: pinn, width: 8, layers: 2, points: 64, train: {steps: 12, precision: float64}}",
+)
+MODELS = ("fno", "adam", "pinn")
 
 
 def _trained(devices: int, folder: Path) -> Path:
@@ -24,7 +27,7 @@ def _trained(devices: int, folder: Path) -> Path:
     shutil.copytree(finished("heat") / "data", folder / "runs/heat/data")
     models = [word for name in MODELS for word in ("--model", name)]
     plan = f"plan={{data: {devices}}}"
-    ended = here("train", write("heat", folder), DOUBLE, plan, *models, folder=folder)
+    ended = here("train", write("heat", folder), *DOUBLE, plan, *models, folder=folder)
     assert ended.code == 0, ended.err
     return folder / "runs/heat"
 
@@ -37,15 +40,19 @@ def one_and_eight(tmp_path_factory):
 
 @pytest.mark.parametrize("model", MODELS)
 def test_same_losses(one_and_eight, model):
-    """To rounding: the sums over the batch are made in another order."""
+    """To rounding: sums over rows are made in another order.
+
+    Levenberg-Marquardt amplifies that by the condition of its normal equations, so the loss of the PINN, which falls
+    by eight orders of magnitude, is held to 1e-12 of where it began.
+    """
     one, eight = ([r["loss"] for r in metrics(folder, model) if "loss" in r] for folder in one_and_eight)
     assert len(one) == 12 and one[-1] < one[0]
-    np.testing.assert_allclose(eight, one, rtol=1e-12)
+    np.testing.assert_allclose(eight, one, rtol=1e-12, atol=1e-12 * one[0] if model == "pinn" else 0.0)
 
 
 @pytest.mark.parametrize("model", MODELS)
 def test_nothing_is_gathered(model):
-    chosen = recipe("heat", DOUBLE, "plan={data: 8}")
+    chosen = recipe("heat", *DOUBLE, "plan={data: 8}")
     context, section = Context(chosen, finished("heat")), chosen.models[model]
     prepared = task_of(section).prepare(context, section)
     assert prepared.plan.data == 8 == len(jax.devices())
