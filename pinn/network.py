@@ -65,9 +65,9 @@ class FieldNetwork(nnx.Module):
 
     On periodic axes the network's outputs are the amplitudes of a short Fourier series with the same waves as its
     inputs, amplitudes that still depend on the whole of z: smooth decaying waves then need smooth amplitudes only.
-    With an exact initial condition, base is the initial field and ramp = t/horizon. Where every bounded face has a
-    homogeneous Dirichlet condition, distance vanishes there (and is 1 inside otherwise), so it holds exactly.
-    Other face conditions are left to the loss (`BoundaryResidual`).
+    With an exact initial condition, base is the initial field and ramp = 1 - exp(-early t/horizon), or t/horizon
+    where `early` is 0. Where every bounded face has a homogeneous Dirichlet condition, distance vanishes there (and
+    is 1 inside otherwise), so it holds exactly. Other face conditions are left to the loss (`BoundaryResidual`).
     """
 
     def __init__(
@@ -116,8 +116,12 @@ class FieldNetwork(nnx.Module):
         if self.keeps_boundary:
             value = value * self._distance(z[: self.box.dim])
         if self.keeps_initial and self.horizon is not None:
-            value = self._initial(z[: self.box.dim]) + (z[self.box.dim] / self.horizon) * value
+            value = self._initial(z[: self.box.dim]) + self._ramp(z[self.box.dim] / self.horizon) * value
         return value
+
+    def _ramp(self, share: Array) -> Array:
+        """Zero at the start; t/horizon would ask the network for steep values where waves decay early."""
+        return -jnp.expm1(-self.early * share) if self.early > 0 else share
 
     def _initial(self, x: Array) -> Array:
         leaves = [leaf[...] for leaf in self.initial_leaves]
