@@ -13,7 +13,7 @@ from sciml.calculus.base import Calculus, FieldArithmetic, total
 from sciml.calculus.differences import nodes_matrix
 from sciml.domain import Grid
 from sciml.errors import ConfigError
-from sciml.functions import Coefficient, evaluate_on
+from sciml.functions import Coefficient, Function, evaluate_on, takes_time
 from sciml.types import Array
 
 TIME_ORDER = 6
@@ -118,9 +118,8 @@ class SpectralField(FieldArithmetic):
 
     def scaled(self, factor: Any) -> SpectralField:
         """Product with a number."""
-        if self._coefficients is not None:
-            return SpectralField(self.basis, coefficients=factor * self._coefficients)
-        return SpectralField(self.basis, values=factor * self._values, dealias=self._dealias)
+        values, coefficients = (None if a is None else factor * a for a in (self._values, self._coefficients))
+        return SpectralField(self.basis, values, coefficients, self._dealias)
 
     def multiplied(self, symbol: Any) -> SpectralField:
         """The field whose coefficients are multiplied by `symbol`."""
@@ -193,7 +192,7 @@ class Spectral(Calculus[SpectralField]):
 def sample_on_grid(d: Any, coefficient: Coefficient) -> Any:
     """A coefficient on the grid of the reading `d`: numbers stay, functions and arrays become fields."""
     if callable(coefficient):
-        return d.field(evaluate_on(coefficient, d.grid.points, d.time))
+        return d.field(_on_grid(coefficient, d))
     if jnp.ndim(coefficient) == 0:
         return coefficient
     if tuple(jnp.shape(coefficient)) != d.grid.shape:
@@ -203,6 +202,13 @@ def sample_on_grid(d: Any, coefficient: Coefficient) -> Any:
             got=f"shape {jnp.shape(coefficient)}",
         )
     return d.field(jnp.asarray(coefficient))
+
+
+def _on_grid(function: Function, d: Any) -> Array:
+    """Values of f(x), shape (*grid.shape), or of f(x, t): one frame per saved time where the reading has several."""
+    if not takes_time(function) or d.time is None or jnp.ndim(d.time) == 0:
+        return evaluate_on(function, d.grid.points, d.time)
+    return jnp.stack([evaluate_on(function, d.grid.points, t) for t in jnp.ravel(d.time)])
 
 
 def time_derivative(values: Any, times: Any) -> Array:

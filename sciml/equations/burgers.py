@@ -30,4 +30,4 @@ class Burgers(Evolution):
 
     def flux(self, u: Any, d: Calculus[Any]) -> dict[str, tuple[Any, ...]]:
         """u^2/2 along every axis."""
-        return {"u": (0.5 * u.u * u.u,) * d.dim}
+        return {"u": (0.5 * (u.u * u.u),) * d.dim}

@@ -33,4 +33,4 @@ class KuramotoSivashinsky(Evolution):
     def flux(self, u: Any, d: Calculus[Any]) -> dict[str, tuple[Any, ...]]:
         """u^2/2."""
         del d
-        return {"u": (0.5 * u.u * u.u,)}
+        return {"u": (0.5 * (u.u * u.u),)}

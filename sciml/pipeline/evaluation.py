@@ -15,7 +15,7 @@ from flax import nnx
 from sciml.metrics import sample_errors
 from sciml.pipeline.generation import TIME
 from sciml.pipeline.instance import Instance
-from sciml.pipeline.reference import SAMPLES, References, seconds_per_call
+from sciml.pipeline.reference import References, seconds_per_call
 from sciml.pipeline.tasks import Context, held_out_errors, predict
 from sciml.pipeline.training import Trained
 from sciml.recipe import ModelSection
@@ -84,10 +84,11 @@ class SampleJudge(Judge):
     """Models of samples: fields to fields, or numbers to quantities."""
 
     def evaluate(self, evaluation: Evaluation, name: str, section: ModelSection, trained: Trained) -> Outcome:
-        """On the first test samples, against the references where there are any."""
+        """Against the references of the first test samples, or the whole test split where there are none."""
         del section
         dataset, spec = evaluation.context.dataset, trained.prepared.spec
-        rows = np.arange(min(SAMPLES, len(dataset.rows("test"))))
+        references = evaluation.references
+        rows = np.arange(len(dataset.rows("test")) if references is None else len(references.numbers))
         inputs = dataset.read([v.name for v in spec.inputs], split="test", indices=rows)
         graphdef, state = nnx.split(trained.model)
         guesses = {k: np.asarray(v, np.float64) for k, v in predict(graphdef, state, inputs).items()}

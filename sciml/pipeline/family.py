@@ -19,6 +19,7 @@ from sciml.functions import evaluate_on
 from sciml.problem import Problem, make_problem
 from sciml.recipe import Component, GeneratedData, ProblemSection, Recipe
 from sciml.sampling.series import Constant
+from sciml.solvers import stack
 from sciml.types import Array, Key
 
 DRAWS, TRAINING, SENSORS, NOISE = range(4)
@@ -129,8 +130,7 @@ class Family:
 
     def stacked(self, samples: np.ndarray) -> Problem:
         """Several problems as one PyTree with a leading sample axis. Drawn one by one, so that the bits agree."""
-        problems = [self.problem(int(i)) for i in samples]
-        return jax.tree.map(lambda *leaves: jnp.stack([jnp.asarray(leaf) for leaf in leaves]), *problems)
+        return stack([self.problem(int(i)) for i in samples])
 
     @cached_property
     def varying(self) -> tuple[Varying, ...]:
@@ -149,7 +149,8 @@ class Family:
 
 def grid_of(family: Family, data: GeneratedData) -> Grid:
     """The grid of the data section."""
-    return Grid(family.box, tuple(data.grid.values()))
+    points = {str(axis): n for axis, n in data.grid.items()}
+    return Grid(family.box, tuple(points[axis] for axis in family.box.names))
 
 
 def saved_times(family: Family, data: GeneratedData) -> np.ndarray:

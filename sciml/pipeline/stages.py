@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import json
 import platform
 import sys
 from collections.abc import Sequence
@@ -28,6 +27,7 @@ from sciml.recipe import Recipe
 from sciml.report import Curve, results_table, write_report
 from sciml.runfolder import FolderLock, write_json, write_text
 from sciml.surrogate import export as export_artifact
+from sciml.training.hooks.log import read_metrics
 
 ENVIRONMENT, RESULTS, REPORT = "environment.json", "results.json", "report.html"
 PACKAGES = ("jax", "flax", "optax", "orbax-checkpoint", "grain", "h5py", "numpy")
@@ -152,7 +152,7 @@ def _report(context: Context, evaluation: Evaluation, outcomes: dict[str, Outcom
         rows=[o.row for o in shown],
         fields=[f for o in shown for f in o.fields],
         quantities=[q for o in shown for q in o.quantities],
-        curves=[Curve(name, _records(model_folder(context.folder, name) / "metrics.jsonl")) for name in outcomes],
+        curves=[Curve(name, read_metrics(model_folder(context.folder, name) / "metrics.jsonl")) for name in outcomes],
         environment=environment(),
     )
 
@@ -168,13 +168,10 @@ def _facts(evaluation: Evaluation) -> dict[str, str]:
         "grid": " x ".join(map(str, simulation.grid.shape)),
         **facts,
         "reference": f"{references.kind}, own relative error {references.own_error:.1e}",
+        "errors measured on": f"the first {len(references.numbers)} test samples",
         "solver error": f"{references.solver_error:.1e} against the reference",
         "solver error, estimated": "unknown" if estimate is None else f"{estimate:.1e} by refinement",
     }
-
-
-def _records(path: Path) -> list[dict[str, Any]]:
-    return [json.loads(line) for line in path.read_text().splitlines()] if path.is_file() else []
 
 
 def _plain(row: Any) -> dict[str, Any]:

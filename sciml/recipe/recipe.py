@@ -61,7 +61,7 @@ class Recipe(Section):
         """SHA-256 of what decides the results: all but `name` and `run`, or only of `parts`.
 
         A part is a key or a dotted path, such as "problem", "data" or "models.fno". Folders do not count: a
-        user's equation enters with the content of its file, a data file with its name. KeyError for a part that
+        user's equation and a data file enter with their content. KeyError for a part that
         is not there.
         """
         values = {key: value for key, value in self.plain().items() if key not in ("name", "run")}
@@ -89,7 +89,12 @@ def _portable(key: str, value: Any) -> Any:
         path, class_name = reference
         return [class_name, hashlib.sha256(path.read_bytes()).hexdigest()]
     is_file = key == "file" and isinstance(value, str)
-    return Path(value).name if is_file else _without_folders(value)
+    return _content_hash(Path(value)) if is_file else _without_folders(value)
+
+
+def _content_hash(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 __all__ = ["FileData", "Recipe"]

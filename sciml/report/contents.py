@@ -18,7 +18,7 @@ class ModelRow:
     """One line of the results table; a figure that was not measured is None and shown as a dash.
 
     `error` is the mean relative L2 error on held-out samples, `error_spread` its spread over samples or
-    seeds, `reference_error` the solver's own relative error against the exact solution (all without unit).
+    seeds, `reference_error` the solver's own relative error against the reference (all without unit).
     Times are in seconds, `latency_seconds` that of one call, `speedup` the solver's time over the model's at
     equal accuracy.
     """

@@ -63,11 +63,11 @@ COLUMNS: tuple[Column, ...] = (
     Column("model", lambda row: row.name, "the name in the recipe", numeric=False),
     Column("parameters", lambda row: count(row.parameters), "trained numbers"),
     Column("training", lambda row: duration(row.training_seconds), "wall time of training, compilation included"),
-    Column("relative L2", error_with_spread, "mean error on held-out samples against the exact solution ± spread"),
+    Column("relative L2", error_with_spread, "mean error on held-out samples against the reference ± spread"),
     Column(
         "solver's own",
         lambda row: error(row.reference_error),
-        "the solver's own error against the exact solution",
+        "the solver's own error against the reference",
     ),
     Column("one call", lambda row: duration(row.latency_seconds), "median time of one call with one sample"),
     Column(
