@@ -26,6 +26,7 @@ def _prepare_environment() -> None:
     os.environ.setdefault("JAX_PLATFORMS", "cpu")
     os.environ.setdefault("JAX_COMPILATION_CACHE_DIR", str(cache))
     os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0.3")
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # as the command line does: the last bits depend on it
     os.environ.setdefault("MPLBACKEND", "Agg")
     os.environ.setdefault("MPLCONFIGDIR", str(Path(tempfile.gettempdir()) / "sciml-tests-matplotlib"))
 
