@@ -110,7 +110,7 @@ def stiff_linearity(equation: Evolution, dim: int) -> Linearity:
             terms = stiff_part(equation, {n: d.field(jnp.asarray(values[i])) for i, n in enumerate(names)}, d)
             return _stacked([d.values(term) for term in terms.values()], grid.shape)
 
-        left, right = apply(1.5 * a - 0.5 * b), 1.5 * apply(a) - 0.5 * apply(b)
+        left, right = apply(1.5 * a - 0.7 * b), 1.5 * apply(a) - 0.7 * apply(b)  # weights that do not add to 1
         shape = jnp.shape(d.basis.laplacian)
         if coupled:
             return left, right, jnp.zeros(shape), jnp.zeros(shape)

@@ -19,7 +19,15 @@ from sciml.solvers.linear import Dense, Diagonal
 from sciml.solvers.method import Rate, TimeStepper
 from sciml.solvers.modes import DifferenceModes, conditions_of
 from sciml.solvers.spaces import FourierSpace, GridSpace
-from sciml.solvers.structure import Structure, derivatives, is_constant, is_uncoupled, read_structure, separable_kind
+from sciml.solvers.structure import (
+    Structure,
+    affine_fields,
+    derivatives,
+    is_constant,
+    is_uncoupled,
+    read_structure,
+    separable_kind,
+)
 from sciml.types import Array
 
 MOST_DENSE_UNKNOWNS = 1024
@@ -76,6 +84,15 @@ def _check_stiff(equation: Evolution, stiff: Structure) -> None:
             f"the stiff part of {name} has to be linear with constant coefficients",
             reason="exponential and IMEX methods treat it exactly or implicitly, mode by mode",
             fix="move the term to `nonstiff` or `flux`, or use method: {kind: rk4}",
+        )
+    affine = affine_fields(stiff)
+    if affine:
+        raise ConfigError(
+            f"the stiff part of {name} contains a term without unknowns",
+            expected="a stiff term that vanishes when all fields are zero",
+            got=f"a constant or a function of space and time in the term of {', '.join(affine)}",
+            reason="exponential and IMEX methods multiply each mode by a factor, which loses what is added to it",
+            fix="move the constant to `nonstiff`, or use method: {kind: rk4}",
         )
     if not is_uncoupled(stiff):
         coupled = {field: sorted(trace.depends - {field}) for field, trace in stiff.items() if trace.depends - {field}}

@@ -17,7 +17,8 @@ class Trace(FieldArithmetic):
 
     `depends`: the unknowns in it; `varying`: multiplied by something that varies in space; `nonlinear`: in an
     unknown; `operators`: derivatives applied, of "first", "second", "compact" (divergence of a gradient),
-    "odd" and "even" (of higher order) and "composed"; `slope`: a gradient not yet inside a divergence.
+    "odd" and "even" (of higher order) and "composed"; `slope`: a gradient not yet inside a divergence; `affine`: a
+    term without unknowns was added.
     """
 
     depends: frozenset[str] = frozenset()
@@ -25,6 +26,7 @@ class Trace(FieldArithmetic):
     nonlinear: bool = False
     operators: frozenset[str] = frozenset()
     slope: bool = False
+    affine: bool = False
 
     def combine(self, function: Callable[..., Any], *others: Any) -> Trace:
         """A product with data keeps linearity; anything else of an unknown is nonlinear."""
@@ -38,10 +40,13 @@ class Trace(FieldArithmetic):
         return replace(merged, varying=True, nonlinear=nonlinear)
 
     def linear(self, function: Callable[..., Any], other: Any) -> Trace:
-        """A sum depends on what both terms depend on; added data do not matter."""
+        """A sum depends on what both terms depend on; added data make it affine, the number zero does not."""
         traces = [t for t in (self, other) if isinstance(t, Trace)]
         unknown = [trace for trace in traces if trace.depends]
-        return _merge(unknown) if unknown else Trace(varying=True)
+        if not unknown:
+            return Trace(varying=True)
+        merged = _merge(unknown)
+        return replace(merged, affine=merged.affine or len(unknown) < 2 and not _is_zero(other))
 
     def scaled(self, factor: Any) -> Trace:
         """A number changes nothing."""
@@ -60,7 +65,13 @@ def _merge(traces: Sequence[Trace]) -> Trace:
         nonlinear=any(t.nonlinear for t in traces),
         operators=frozenset().union(*(t.operators for t in traces)),
         slope=any(t.slope for t in traces),
+        affine=any(t.affine for t in traces),
     )
+
+
+def _is_zero(term: Any) -> bool:
+    """Whether a term is the plain number zero, with which Python's `sum` starts."""
+    return isinstance(term, int | float) and term == 0
 
 
 @final
@@ -114,9 +125,9 @@ class StructureReading(Calculus[Trace]):
         return (Trace(varying=True),) * self.dim
 
     @property
-    def time(self) -> Any:
-        """A number."""
-        return 0.0
+    def time(self) -> Trace:
+        """Data: a factor of time is not a constant coefficient."""
+        return Trace(varying=True)
 
 
 def _divergence(component: Any) -> Trace:
@@ -135,7 +146,7 @@ def read_structure(
     """The structure of a text `(fields, calculus) -> terms by field`."""
     unknowns = {name: Trace(depends=frozenset({name})) for name in names}
     terms = text(unknowns, StructureReading(dim))
-    return {name: term if isinstance(term, Trace) else Trace() for name, term in terms.items()}
+    return {n: term if isinstance(term, Trace) else Trace(affine=not _is_zero(term)) for n, term in terms.items()}
 
 
 def is_linear(structure: Structure) -> bool:
@@ -146,6 +157,11 @@ def is_linear(structure: Structure) -> bool:
 def is_constant(structure: Structure) -> bool:
     """Whether every term is linear with coefficients that do not vary in space."""
     return not any(trace.nonlinear or (trace.varying and trace.depends) for trace in structure.values())
+
+
+def affine_fields(structure: Structure) -> tuple[str, ...]:
+    """The fields whose term does not vanish with the unknowns: it contains a constant or a function of space."""
+    return tuple(n for n, trace in structure.items() if trace.affine or (trace.varying and not trace.depends))
 
 
 def is_uncoupled(structure: Structure) -> bool:

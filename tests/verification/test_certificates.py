@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+import dataclasses
+from typing import Any
+
 import jax.numpy as jnp
 import pytest
+from comparison import assert_close
 from verification.trial_equations import Predation
 
+from sciml.domain import Box, Grid
 from sciml.equations import Evolution, Field, Steady, equation, parameter
 from sciml.errors import ConfigError
-from sciml.solvers import verify
+from sciml.problem import make_problem
+from sciml.solvers import Etdrk4, Imex, Rk4, solve, verify
 from sciml.solvers.verification import checks_for, stiff_is_linear
 
 
@@ -21,6 +27,35 @@ class NonlinearStiff(Evolution):
 
     def stiff(self, u, d):
         return {"u": -self.rate * u.u * u.u}
+
+
+@equation
+class Heated(Evolution):
+    """A constant in the stiff part: affine, not linear; u_t = D lap u + r has the mean m + r t."""
+
+    fields = (Field("u"),)
+    diffusivity: float = parameter(0.1)
+    rate: Any = parameter(1.0)
+
+    def stiff(self, u, d):
+        return {"u": self.diffusivity * d.laplacian(u.u) + d.sample(self.rate)}
+
+
+@equation
+class Driven(Evolution):
+    """The same with a function of time, on its own and as a factor, or a constant alone."""
+
+    fields = (Field("u"), Field("v"))
+    kind: str = dataclasses.field(default="added", metadata={"static": True})
+
+    def stiff(self, u, d):
+        terms = {
+            "added": lambda: {"u": u.u + d.time},
+            "factor": lambda: {"u": d.time * u.u},
+            "alone": lambda: {"u": 3.0},
+            "coupled": lambda: {"u": u.v + 1.0},
+        }
+        return terms[self.kind]()
 
 
 @equation
@@ -67,6 +102,36 @@ def test_a_nonlinear_stiff_part_is_found():
     failed = {check.name for check in report.checks if not check.passed}
     assert "stiff part is linear" in failed
     assert "FAIL  stiff part is linear" in report.text and "move this term to `nonstiff`" in report.text
+
+
+def test_an_affine_stiff_part_is_found():
+    passed, _ = stiff_is_linear(Driven("coupled"))  # no symbol: superposition alone has to see the constant
+    assert not passed
+    report = verify(Heated)
+    assert {"stiff part is linear", "order in time"} <= {check.name for check in report.checks if not check.passed}
+
+
+@pytest.mark.parametrize("rate", [2.0, lambda x: 2.0 + jnp.sin(2 * jnp.pi * x[0])])
+@pytest.mark.parametrize("method", [Etdrk4(dt=0.01), Imex(dt=0.01)])
+def test_an_affine_stiff_part_is_refused(method, rate):
+    """Multiplied by a factor per mode, it would make the mean grow like exp(n t)."""
+    with pytest.raises(ConfigError, match="stiff part of Heated contains a term without unknowns") as caught:
+        solve(*forced(Heated(0.1, rate)), method, times=[1.0])
+    assert "nonstiff" in caught.value.fix and "the term of u" in str(caught.value)
+    explicit = solve(*forced(Heated(0.1, rate)), Rk4(dt=0.005), times=[1.0]).fields["u"]
+    assert_close(float(explicit.mean()), 3.0, rtol=1e-12)
+
+
+@pytest.mark.parametrize("kind", ["added", "factor", "alone"])
+def test_time_and_constants_are_no_stiff_parts(kind):
+    with pytest.raises(ConfigError, match="stiff part of Driven"):
+        solve(*forced(Driven(kind)), Etdrk4(dt=0.01), times=[1.0])
+
+
+def forced(equation):
+    box = Box((0.0,), (1.0,), (True,))
+    initial = {field.name: lambda x: 1.0 + 0.0 * x[0] for field in equation.fields}
+    return make_problem(equation, box, initial=initial, horizon=1.0), Grid(box, (16,))
 
 
 def test_a_users_file_gets_its_certificate(tmp_path):
