@@ -23,13 +23,12 @@ class Bicgstab(EllipticSolver):
     Those are: first derivatives, differences of order 4, Neumann and Robin faces.
     """
 
-    order: ClassVar[int] = 2
     references: ClassVar[tuple[str, ...]] = ("H. A. van der Vorst, SIAM J. Sci. Stat. Comput. 13 (1992) 631",)
     needs_symmetry: ClassVar[bool] = False
 
     difference_order: int = option(2, minimum=2, maximum=4, doc="order of the differences on bounded boxes, 2 or 4")
-    tolerance: float = option(1e-10, above=0.0, doc="relative residual at which to stop")
-    max_iterations: int = option(1000, minimum=1, doc="iterations after which the solve has failed")
+    tolerance: float = option(1e-10, above=0.0, doc="relative residual at which to stop, and the largest accepted")
+    max_iterations: int = option(1000, minimum=1, doc="iterations per linear system after which the solve has failed")
 
     def linear_solver(self, space: GridSpace, structure: Structure) -> Callable[[Matvec, Array], tuple[Array, Array]]:
         """BiCGStab."""

@@ -24,7 +24,6 @@ class ConjugateGradient(EllipticSolver):
     practice: no first derivatives, differences of order 2, Dirichlet or periodic faces.
     """
 
-    order: ClassVar[int] = 2
     references: ClassVar[tuple[str, ...]] = (
         "M. R. Hestenes, E. Stiefel, J. Res. Nat. Bur. Standards 49 (1952) 409",
         "P. Concus, G. H. Golub, SIAM J. Numer. Anal. 10 (1973) 1103",
@@ -32,8 +31,8 @@ class ConjugateGradient(EllipticSolver):
     needs_symmetry: ClassVar[bool] = True
 
     difference_order: int = option(2, minimum=2, maximum=4, doc="order of the differences on bounded boxes, 2 or 4")
-    tolerance: float = option(1e-10, above=0.0, doc="relative residual at which to stop")
-    max_iterations: int = option(1000, minimum=1, doc="iterations after which the solve has failed")
+    tolerance: float = option(1e-10, above=0.0, doc="relative residual at which to stop, and the largest accepted")
+    max_iterations: int = option(1000, minimum=1, doc="iterations per linear system after which the solve has failed")
 
     def linear_solver(self, space: GridSpace, structure: Structure) -> Callable[[Matvec, Array], tuple[Array, Array]]:
         """Conjugate gradients."""

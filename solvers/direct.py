@@ -28,15 +28,15 @@ class Direct(EllipticSolver):
     Its order is that of the differences on bounded boxes; on periodic ones it is spectral.
     """
 
-    order: ClassVar[int] = 2
     references: ClassVar[tuple[str, ...]] = (
         "R. E. Lynch, J. R. Rice, D. H. Thomas, Numer. Math. 6 (1964) 185",
         "G. H. Golub, C. F. Van Loan, Matrix Computations (2013), sec. 3.2",
     )
     needs_symmetry: ClassVar[bool] = False
+    iterates: ClassVar[bool] = False
 
     difference_order: int = option(2, minimum=2, maximum=4, doc="order of the differences on bounded boxes, 2 or 4")
-    tolerance: float = option(1e-9, above=0.0, doc="largest relative residual that is accepted")
+    tolerance: float = option(1e-9, above=0.0, doc="largest relative residual accepted, apart from rounding")
     max_iterations: int = option(1, minimum=1, doc="not used: a direct solve does not iterate")
     most_unknowns: int = option(5000, minimum=1, doc="largest dense system; 5000 unknowns take 200 MB")
 

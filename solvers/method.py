@@ -15,9 +15,8 @@ Matvec = Callable[[Array], Array]
 
 
 class Method(abc.ABC):
-    """A numerical scheme; registered subclasses are frozen dataclasses whose fields are recipe keys."""
+    """A numerical scheme with an `order`; registered subclasses are frozen dataclasses whose fields are recipe keys."""
 
-    order: ClassVar[int]
     references: ClassVar[tuple[str, ...]]
 
 
@@ -29,6 +28,7 @@ class TimeStepper(Method):
     `damping` says, stays inside the ellipse with the half axes `real_limit` and `imaginary_limit`.
     """
 
+    order: ClassVar[int]
     dt: float
     difference_order: int
     unstable: str
@@ -57,6 +57,12 @@ class EllipticSolver(Method):
     tolerance: float
     max_iterations: int
     needs_symmetry: ClassVar[bool]
+    iterates: ClassVar[bool] = True
+
+    @property
+    def order(self) -> int:
+        """The order in space on a bounded box, that of the differences; on a periodic box it is spectral."""
+        return self.difference_order
 
     @abc.abstractmethod
     def linear_solver(self, space: Any, structure: Any) -> Callable[[Matvec, Array], tuple[Array, Array]]:

@@ -12,6 +12,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from sciml import registry
 from sciml.domain import Grid
 from sciml.errors import ConfigError
 from sciml.functions import evaluate_on, takes_time
@@ -131,11 +132,11 @@ def sampled(problem: Problem, grid: Grid) -> Problem:
 def check(problem: Problem, grid: Grid, method: Method, times: Any) -> None:
     """Raises `ConfigError` when problem, grid, method and times do not belong together."""
     wanted, kind = (TimeStepper, "evolution") if problem.is_evolution else (EllipticSolver, "steady")
-    examples = "etdrk4, imex, rk4, ssprk3" if problem.is_evolution else "direct, conjugate_gradient, bicgstab"
     if not isinstance(method, wanted):
+        fitting = [name for name in registry.names("method") if issubclass(registry.load("method", name), wanted)]
         raise ConfigError(
             f"{type(problem.equation).__name__} is an equation of kind {kind}, which this method does not solve",
-            expected=f"one of {examples}",
+            expected=f"one of {', '.join(fitting)}",
             got=type(method).__name__,
         )
     if grid.box != problem.domain:

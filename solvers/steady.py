@@ -21,6 +21,7 @@ NULL_SPACE = 1e-9  # |J 1| below this fraction of |J rough| means that constants
 ASYMMETRY = 1e-8
 MOST_NEWTON_STEPS = 50
 NEWTON_TOLERANCE = 1e-10
+ROUNDING = 2.3e-16  # of J u, relative to |J| |u|
 
 
 def solve_steady(problem: Problem, grid: Grid, method: EllipticSolver) -> tuple[Array, Status]:
@@ -42,10 +43,13 @@ def solve_steady(problem: Problem, grid: Grid, method: EllipticSolver) -> tuple[
         return space.read(problem.residual, u, None) + pin * _mean(u)
 
     inner = method.linear_solver(space, structure)
-    u, iterations = _root(residual, zero, inner, is_linear(structure))
-    reached = norm(residual(u)) / jnp.where(norm(at_zero) > 0, norm(at_zero), 1.0)
+    goal = min(NEWTON_TOLERANCE, method.tolerance)
+    u, iterations = _root(residual, zero, inner, None if is_linear(structure) else goal)
+    size = jnp.where(norm(at_zero) > 0, norm(at_zero), 1.0)
+    reached = norm(residual(u)) / size
     asymmetry = _asymmetry(linearized, rough, other) if method.needs_symmetry else jnp.zeros(())
-    tolerance = 10 * max(method.tolerance, 1e-9)
+    gave_up = is_linear(structure) & method.iterates & (iterations >= method.max_iterations)
+    tolerance = method.tolerance + jnp.where(gave_up, 0.0, ROUNDING * scale * norm(u) / size)
     checks = [
         (~(reached <= tolerance), Code.NOT_CONVERGED, reached, tolerance),
         (asymmetry > ASYMMETRY, Code.NOT_SYMMETRIC, asymmetry, ASYMMETRY),
@@ -61,8 +65,11 @@ def solve_steady(problem: Problem, grid: Grid, method: EllipticSolver) -> tuple[
     return values, outcome
 
 
-def _root(residual: Callable[[Array], Array], start: Array, inner: Any, linear: bool) -> tuple[Array, Array]:
-    """u with residual(u) = 0 and the iterations of the inner solver (a float: jax gives integers no tangent here)."""
+def _root(residual: Callable[[Array], Array], start: Array, inner: Any, tolerance: float | None) -> tuple[Array, Array]:
+    """u with residual(u) = 0 and the iterations of the inner solver (a float: jax gives integers no tangent here).
+
+    One Newton step if `tolerance` is None (a linear residual), else until the residual has fallen by that factor.
+    """
 
     def newton_step(f: Callable[[Array], Array], u: Array) -> tuple[Array, Array]:
         value, derivative = jax.linearize(f, u)
@@ -70,9 +77,9 @@ def _root(residual: Callable[[Array], Array], start: Array, inner: Any, linear: 
         return u + change, iterations
 
     def solve(f: Callable[[Array], Array], u: Array) -> tuple[Array, Array]:
-        if linear:
+        if tolerance is None:
             return newton_step(f, u)
-        goal = NEWTON_TOLERANCE * norm(f(u))
+        goal = tolerance * norm(f(u))
 
         def go_on(state: tuple[Array, Array, Array]) -> Array:
             return (state[1] < MOST_NEWTON_STEPS) & (norm(f(state[0])) > goal)

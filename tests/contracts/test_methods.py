@@ -15,6 +15,7 @@ from sciml.boundary import dirichlet
 from sciml.domain import Box, Grid
 from sciml.equations.burgers import Burgers
 from sciml.equations.darcy import Darcy
+from sciml.errors import ConfigError
 from sciml.problem import make_problem
 from sciml.solvers import EllipticSolver, TimeStepper, integrate, solve
 
@@ -58,12 +59,26 @@ def test_the_shipped_methods_are_registered():
 def test_declares_order_and_references(name):
     cls = registry.load("method", name)
     assert issubclass(cls, TimeStepper | EllipticSolver)
-    assert cls.order >= 1 and cls.references and all(len(text) > 20 for text in cls.references)
-    assert dict(registry.describe("method", name).constants)["order"] == cls.order
+    assert cls.references and all(len(text) > 20 for text in cls.references)
     method = cls()
+    assert method.order >= 1
+    if issubclass(cls, TimeStepper):
+        assert dict(registry.describe("method", name).constants)["order"] == cls.order
+    else:
+        assert [cls(difference_order=order).order for order in (2, 4)] == [2, 4]
     assert hash(method) == hash(cls())
     with pytest.raises(dataclasses.FrozenInstanceError):
         method.difference_order = 3
+
+
+@pytest.mark.parametrize(("kind", "of"), [(TimeStepper, evolution), (EllipticSolver, steady)])
+def test_a_method_of_the_wrong_kind_names_all_that_fit(kind, of):
+    problem, grid = of()
+    fits = {name: issubclass(registry.load("method", name), kind) for name in NAMES}
+    wrong = registry.load("method", next(name for name in NAMES if not fits[name]))()
+    with pytest.raises(ConfigError, match="which this method does not solve") as caught:
+        solve(problem, grid, wrong, times=TIMES)
+    assert f"one of {', '.join(name for name in NAMES if fits[name])}" in str(caught.value)
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -110,6 +110,18 @@ def test_too_few_iterations():
     assert "after 3 iterations" in str(caught.value) and "max_iterations" in caught.value.fix
 
 
+@pytest.mark.parametrize("cls", [ConjugateGradient, Bicgstab])
+def test_an_iteration_that_stops_short_of_its_tolerance_fails(cls):
+    """A few iterations less than are needed leave 1e-9 or so, which is not the 1e-10 asked for."""
+    problem = make_problem(Darcy(rough), SQUARE, boundary={face: dirichlet(0.0) for face in SQUARE.faces})
+    grid = Grid(SQUARE, (17, 17))
+    needed = solve(problem, grid, cls(tolerance=1e-10)).steps
+    with pytest.raises(NumericalError, match="did not converge") as caught:
+        solve(problem, grid, cls(tolerance=1e-10, max_iterations=needed - 3))
+    assert caught.value.exit_code == 79 and "at most 1.0e-10" in str(caught.value)
+    assert solve(problem, grid, cls(tolerance=1e-6)).steps < needed
+
+
 def test_conjugate_gradients_need_symmetry():
     with pytest.raises(NumericalError, match="not symmetric") as caught:
         solve(poisson(), Grid(WALLS, (17,)), ConjugateGradient(difference_order=4))
