@@ -58,12 +58,12 @@ class RandomFourierSeries(RandomField):
 @register("field", "cosine_series")
 @dataclass(frozen=True)
 class RandomCosineSeries(RandomField):
-    """Random smooth field on a bounded box: Gaussian, covariance (-lap + tau^2)^-alpha, zero normal slope."""
+    """Random smooth field on a bounded box: Gaussian, covariance ~ (-lap + tau^2)^-alpha, zero normal slope."""
 
     modes: int = option(8, minimum=2, doc="modes per axis")
     alpha: float = option(2.0, above=0.0, doc="smoothness exponent")
     tau: float = option(3.0, minimum=0.0, doc="inverse correlation length, in units of the box")
-    amplitude: float = option(1.0, above=0.0, doc="standard deviation of the field")
+    amplitude: float = option(1.0, above=0.0, doc="standard deviation, root mean square over the box")
     mean: float = option(0.0, doc="mean of the field")
 
     def draw(self, key: Key, box: Box) -> CosineSeries:
@@ -80,7 +80,7 @@ class LogNormalField(RandomField):
     modes: int = option(6, minimum=2, doc="modes per axis")
     alpha: float = option(2.0, above=0.0, doc="smoothness exponent")
     tau: float = option(3.0, minimum=0.0, doc="inverse correlation length, in units of the box")
-    amplitude: float = option(0.5, above=0.0, doc="standard deviation of the logarithm")
+    amplitude: float = option(0.5, above=0.0, doc="standard deviation of the logarithm, root mean square over the box")
     mean: float = option(0.0, doc="mean of the logarithm")
 
     def draw(self, key: Key, box: Box) -> CosineSeries:
@@ -118,13 +118,13 @@ class ConstantField(RandomField):
         return Constant(jnp.asarray(float(self.value)))
 
 
-def _cosine_series(
-    config: RandomCosineSeries | LogNormalField, key: Key, box: Box, *, positive: bool
-) -> CosineSeries:
+def _cosine_series(config: RandomCosineSeries | LogNormalField, key: Key, box: Box, *, positive: bool) -> CosineSeries:
+    """Karhunen-Loeve series: independent amplitudes of orthonormal modes, with the eigenvalues of the covariance."""
     waves = quadrant(config.modes, box.dim)
     squares = jnp.sum((jnp.pi * jnp.asarray(waves, dtype=float)) ** 2, axis=1)
     spectrum = (squares + config.tau**2) ** (-config.alpha / 2)
     axes_used = jnp.sum(jnp.asarray(waves) > 0, axis=1)
-    scale = config.amplitude / jnp.sqrt(jnp.sum(spectrum**2 * 0.5**axes_used))  # mean square of cos is 1/2
-    amplitude = scale * spectrum * jax.random.normal(key, (len(waves),))
+    scale = config.amplitude / jnp.sqrt(jnp.sum(spectrum**2))
+    normalized = 2 ** (axes_used / 2)  # the mean square of each cosine is 1/2
+    amplitude = scale * spectrum * normalized * jax.random.normal(key, (len(waves),))
     return CosineSeries(jnp.asarray(config.mean), amplitude, waves, box, positive)
