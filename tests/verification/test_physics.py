@@ -25,6 +25,7 @@ from sciml.solvers import (
     reference_solution,
     solve,
 )
+from sciml.solvers.accuracy import relative_difference
 
 UNIT = Box((0.0,), (1.0,), (True,))
 
@@ -123,6 +124,28 @@ def test_a_refined_reference_states_its_error():
     center = reference.fields["u"][4, 4]
     assert reference.kind == "refined" and 1e-5 < reference.error < 1e-2
     assert abs(center - 0.0736713532815) / 0.0736713532815 < reference.error  # series solution
+
+
+@pytest.mark.parametrize("initial", [lambda x: jnp.where(x[0] < 0.5, 1.0, 0.0), lambda x: jnp.abs(x[0] - 0.5)])
+def test_an_exact_solution_of_a_rough_field_knows_its_tail(initial):
+    """A jump and a kink advected by half a cell, where the series overshoots: the stated error bounds the true one."""
+    grid = Grid(UNIT, (24,))
+    problem = make_problem(Advection(1.0), UNIT, initial={"u": initial}, horizon=1.0)
+    exact = exact_solution(problem, grid, [1 / 48])
+    assert exact is not None
+    truth = np.asarray([float(initial(jnp.asarray([(x - 1 / 48) % 1.0]))) for x in grid.axes[0]])
+    error = np.linalg.norm(exact.fields["u"][0] - truth) / np.linalg.norm(truth)
+    assert max(error, 1e-6) < exact.error < 0.2
+    smooth = make_problem(Advection(1.0), UNIT, initial={"u": start}, horizon=1.0)
+    band_limited = exact_solution(smooth, grid, [0.3])
+    assert band_limited is not None and band_limited.error < 1e-13
+
+
+def test_differences_keep_nan_and_take_a_zero_reference():
+    zero, one = np.zeros(4), np.ones(4)
+    assert np.isnan(relative_difference({"a": one, "b": np.nan * one}, {"a": one, "b": one}))
+    assert np.isnan(relative_difference({"a": np.nan * one, "b": one}, {"a": one, "b": one}))
+    assert_close(relative_difference({"a": one, "b": one}, {"a": one, "b": zero}), 2.0, rtol=1e-15)
 
 
 def test_no_exact_solution_is_none():
