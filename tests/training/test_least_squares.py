@@ -43,6 +43,33 @@ class Poisson(Objective):
         return {"poisson": second + (2 * np.pi) ** 2 * jnp.sin(2 * np.pi * batch["x"])}
 
 
+class Line(nnx.Module):
+    """u(x) = a x, which fits `Slope` exactly after one step."""
+
+    def __init__(self):
+        self.a = nnx.Param(jnp.asarray(1.0))
+
+    def __call__(self, x):
+        return self.a[...] * x
+
+
+class Slope(Objective):
+    """u = 3 x + 1 at four points: the minimum has a loss, so no step from there is accepted."""
+
+    def residuals(self, model, batch):
+        return {"slope": jax.vmap(model)(batch["x"]) - 3.0 * batch["x"] - 1.0}
+
+
+def test_levenberg_marquardt_stays_finite_long_after_its_end():
+    """1500 refused steps of 8 tries double the damping each time; without a bound it is infinite after 130."""
+    model, optimizer = Line(), load("optimizer", "levenberg_marquardt")().build(1500)
+    step = build_step(model, Slope(), optimizer, repeat=1500)
+    x = np.broadcast_to(np.linspace(0.5, 2.0, 4), (1500, 4))
+    end, metrics = step(TrainState.start(model, optimizer, jax.random.key(1)), {"x": x})
+    assert float(end.opt_state["damping"]) <= optimizer.largest_damping
+    assert bool(metrics["finite"].all())
+
+
 @pytest.mark.parametrize(
     ("name", "options", "steps", "error"),
     [

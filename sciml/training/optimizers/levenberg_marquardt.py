@@ -45,6 +45,7 @@ class LevenbergMarquardt(Optimizer):
     raise_by: float = option(2.0, above=1.0, doc="factor after a refused step")
     lower_by: float = option(3.0, above=1.0, doc="divisor after an accepted step")
     smallest_damping: float = option(1e-16, above=0.0, doc="lower bound of the damping")
+    largest_damping: float = option(1e12, above=0.0, doc="upper bound of the damping, met where no step helps")
     acceleration: float = option(1.5, minimum=0.0, doc="largest 2|a|/|v| accepted; 0 switches acceleration off")
     tries: int = option(8, minimum=1, doc="dampings tried in one step")
 
@@ -104,7 +105,8 @@ class LevenbergMarquardt(Optimizer):
         loss, _ = functions.value(unravel(flat + move))
         accepted = gentle & (loss < system.loss)  # false as well where the factorization failed (NaN)
         lowered = jnp.maximum(trial.damping / self.lower_by, self.smallest_damping)
-        damping = jnp.where(accepted, lowered, trial.damping * self.raise_by)
+        raised = jnp.minimum(trial.damping * self.raise_by, self.largest_damping)  # at a minimum every step is refused
+        damping = jnp.where(accepted, lowered, raised)
         return _Trial(move, loss, damping, accepted, trial.tries + 1)
 
 
