@@ -50,9 +50,10 @@ class Data(Objective):
     """Misfit between a model's outputs and given values.
 
     With `relative`, a row is (prediction - truth) / ||truth|| * sqrt(size), so that the mean square is the
-    mean squared relative L2 error of a sample. Otherwise rows are plain differences, each output divided by its
-    entry of `scales` if there are any. `inputs` are the entries of the batch that the model takes
-    (None: all but the outputs). Raises ConfigError where an entry is missing or its shape does not fit.
+    mean squared relative L2 error of a sample; where the truth is zero it is a plain difference. Otherwise rows
+    are plain differences, each output divided by its entry of `scales` if there are any. `inputs` are the entries
+    of the batch that the model takes (None: all but the outputs). Raises ConfigError where an entry is missing or
+    its shape does not fit.
     """
 
     outputs: tuple[str, ...]
@@ -137,4 +138,4 @@ def _relative(difference: Array, truth: Array) -> Array:
     axes = tuple(range(1, truth.ndim))
     size = truth.size // truth.shape[0]
     norm = jnp.sqrt(jnp.sum(truth.astype(difference.dtype) ** 2, axis=axes, keepdims=True))
-    return difference * (size**0.5 / jnp.maximum(norm, jnp.finfo(norm.dtype).tiny ** 0.5))
+    return difference * (size**0.5 / jnp.where(norm > 0, norm, size**0.5))
