@@ -6,8 +6,9 @@ the same equation text that the solver reads.
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any, final
 
 import jax
@@ -36,7 +37,8 @@ class GridResidual(Objective):
     For an evolution the initial frame is put before the predicted ones, and time derivatives are differences
     over the saved frames; they are as good as those frames are dense. One term per equation, in units of
     rms(u0) / horizon (of the residual of u = 0 if steady), and on bounded domains one term `boundary/<field>`,
-    the misfit of the conditions in units of rms(u). Build it with `grid_residual`, which checks all that.
+    the misfit of the conditions in units of rms(u). An rms of zero counts as 1. Build it with `grid_residual`,
+    which checks all that.
     """
 
     problem: Problem
@@ -72,7 +74,7 @@ class GridResidual(Objective):
     def _initial(self, problem: Problem, known: Mapping[str, Array]) -> dict[str, Array]:
         """Initial frames: sampled ones from the batch, the others from the problem's functions."""
         given = {place[1]: known[name] for name, place in self.places.items() if place[0] == "initial"}
-        rest = replace(problem, initial={n: f for n, f in problem.initial.items() if n not in given})
+        rest = dataclasses.replace(problem, initial={n: f for n, f in problem.initial.items() if n not in given})
         return {**rest.initial_values(self.grid), **{n: u.astype(jnp.float64) for n, u in given.items()}}
 
     def _reading(self) -> Any:
@@ -132,11 +134,12 @@ def _put_initial(problem: Problem, name: str, value: Array) -> Problem:
 
 
 def _put_coefficient(problem: Problem, name: str, value: Array) -> Problem:
-    return replace(problem, equation=replace(problem.equation, **{name: value.astype(jnp.float64)}))
+    equation = dataclasses.replace(problem.equation, **{name: value.astype(jnp.float64)})
+    return dataclasses.replace(problem, equation=equation)
 
 
 def _put_source(problem: Problem, name: str, value: Array) -> Problem:
-    return replace(problem, source={**problem.source, name: value.astype(jnp.float64)})
+    return dataclasses.replace(problem, source={**problem.source, name: value.astype(jnp.float64)})
 
 
 _PUT = {"initial": _put_initial, "equation": _put_coefficient, "source": _put_source}
@@ -152,5 +155,6 @@ def _interior(d: Any, values: Array) -> Array:
 
 
 def _rms(values: Array) -> Array:
-    """Root mean square as a constant (no gradient), at least the smallest normal number."""
-    return jax.lax.stop_gradient(jnp.sqrt(jnp.maximum(jnp.mean(values**2), jnp.finfo(values.dtype).tiny)))
+    """Root mean square as a constant (no gradient) to divide by; 1 where all values are zero."""
+    square = jax.lax.stop_gradient(jnp.mean(values**2))
+    return jnp.sqrt(jnp.where(square > 0, square, 1.0))

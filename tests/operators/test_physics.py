@@ -60,6 +60,23 @@ def test_zero_on_the_exact_trajectory_of_each_sample():
     assert mean_square(rows)["u"] < 1e-10
 
 
+def test_a_start_from_rest_has_a_finite_residual():
+    batch = {name: jnp.zeros_like(v) if name == "u0" else v for name, v in heat_batch().items()}
+    for factor in (0.0, 1.0):
+        found = mean_square(heat_objective(**PLACES).residuals(Stored(factor), batch))["u"]
+        assert found == 0.0 if factor == 0.0 else 1e-3 < found < 1e3
+
+
+def test_a_steady_problem_without_forcing_has_a_finite_residual():
+    grid = Grid(Box((0.0, 0.0), (1.0, 1.0), (False, False)), (9, 9))
+    boundary = {face: dirichlet(0.0) for face in grid.box.faces}
+    problem = make_problem(Darcy(permeability=1.0, forcing=0.0), grid.box, boundary=boundary)
+    u = jnp.asarray(np.sin(np.pi * grid.points[..., 0]) * np.sin(np.pi * grid.points[..., 1]))[None]
+    for values in (u, 0 * u):
+        found = mean_square(grid_residual(problem, grid).residuals(Stored(), {"u": values}))
+        assert all(value < 1e3 for value in found.values())
+
+
 def test_a_wrong_coefficient_or_trajectory_is_seen():
     batch = heat_batch()
     assert mean_square(heat_objective(**PLACES).residuals(Stored(1.1), batch))["u"] > 1e-3
