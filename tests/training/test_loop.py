@@ -14,7 +14,7 @@ from flax import nnx
 from rich.console import Console
 from tiny_models import Counted, TinyMLP, scalar_batch
 
-from sciml.checkpoint import Checkpoints
+from sciml.checkpoint import MANIFEST, Checkpoints
 from sciml.errors import ConfigError, DataError, NumericalError
 from sciml.parallel.step import build_step
 from sciml.registry import load
@@ -147,6 +147,18 @@ def test_evaluation_keeps_the_best(model, state, step, tmp_path):
         params, meta = store.restore(judge.best)
     assert_identical(params, judge.best)
     assert meta == {"step": 10, "value": 1.0}
+
+
+def test_a_damaged_best_does_not_stop_a_resumed_run(state, step, tmp_path, caplog):
+    with Checkpoints(tmp_path, keep=1) as store:
+        judge = Evaluate(lambda params: {"error": 1.0}, every=5, store=store)
+        half = train(state, step, Counted(scalar_batch), [judge], steps=10)
+        (tmp_path / "5" / MANIFEST).write_text("{}")
+        again = Evaluate(lambda params: {"error": 2.0}, every=5, store=store)
+        train(half, step, Counted(scalar_batch), [again], steps=20)
+        assert "best parameters are damaged" in caplog.text
+        assert (again.best_step, again.best_value) == (15, 2.0)
+        assert store.steps() == [15]
 
 
 def _poisoned(seed: int):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, final
 
@@ -9,6 +10,7 @@ import jax
 import numpy as np
 
 from sciml.checkpoint import Checkpoints
+from sciml.errors import IntegrityError
 from sciml.training.hooks.base import Hook
 from sciml.types import PyTree
 
@@ -16,6 +18,7 @@ if TYPE_CHECKING:
     from sciml.training.loop import Run
 
 PREFIX = "evaluation/"
+logger = logging.getLogger(__name__)
 
 
 @final
@@ -39,12 +42,17 @@ class Evaluate(Hook):
         self._last = 0
 
     def on_start(self, run: Run) -> None:
-        """Take up the best of an interrupted run, unless it lies beyond the restored step."""
+        """Take up the best of an interrupted run, unless it is damaged or lies beyond the restored step."""
         self._last = run.step
-        if run.step and self.store is not None and self.store.steps():
+        if not run.step or self.store is None or not self.store.steps():
+            return
+        try:
             params, meta = self.store.restore(run.state.params)
-            if meta["step"] <= run.step:
-                self.best, self.best_value, self.best_step = params, meta["value"], meta["step"]
+        except IntegrityError as error:
+            logger.warning("the best parameters are damaged and looked for anew from here: %s", error.what)
+            return
+        if meta["step"] <= run.step:
+            self.best, self.best_value, self.best_step = params, meta["value"], meta["step"]
 
     def on_step(self, run: Run) -> None:
         """Evaluate where it is due."""
