@@ -13,7 +13,6 @@ from jax.scipy.special import erf
 from sciml.types import Array, Float
 
 Activation: TypeAlias = Literal["gelu", "tanh", "silu", "sine"]
-Dtype: TypeAlias = Literal["float32", "float64"]
 
 
 def gelu(x: Array) -> Array:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal, final
+from typing import final
 
 import jax
 from jax.sharding import AxisType, Mesh, NamedSharding
@@ -22,14 +22,12 @@ class Plan:
     """Layout of a training over devices.
 
     data: number of devices over which the rows of a batch are spread; -1 takes all.
-    zero: how much of parameters and optimizer state is spread as well; 0 is nothing.
     accumulate: number of portions in which each device works through its rows, to save memory.
     precision: type of parameters, batches and arithmetic.
     Raises ConfigError where there are not enough devices or rows do not divide.
     """
 
     data: int = 1
-    zero: Literal[0] = 0
     accumulate: int = 1
     precision: Precision = "float64"
 
