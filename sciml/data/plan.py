@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import fcntl
+import logging
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -19,6 +20,7 @@ from sciml.errors import BusyError, ConfigError, StorageError
 
 LOCK_FILE = ".lock"
 DISK_MARGIN = 1.1  # HDF5 adds chunk indices and headers
+logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
@@ -155,6 +157,7 @@ def _lock(folder: Path) -> IO[str]:
             got="another process is generating data there",
             fix="wait for it to finish, or choose another folder",
         ) from error
-    except OSError:
-        pass  # a file system without locks: the launcher must not start two runs in one folder there
+    except OSError as error:
+        text = "%s cannot be locked (%s): make sure that no other process generates data there"
+        logger.warning(text, folder, error.strerror or error)
     return stream

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import sys
 
@@ -213,6 +214,16 @@ def test_two_generations_in_one_folder(tmp_path):
         generate(tmp_path, generated_data.layout(), nested, chunk=4, provenance={"seed": 7})
     generated_data.make(tmp_path)  # the lock is gone with the error
     assert len(Dataset.open(tmp_path)) == 20
+
+
+def test_a_file_system_without_locks_is_warned_of(tmp_path, monkeypatch, caplog):
+    def refuse(stream, operation):
+        raise OSError(errno.ENOLCK, "No locks available")
+
+    monkeypatch.setattr("sciml.data.plan.fcntl.flock", refuse)
+    generated_data.make(tmp_path)
+    assert len(Dataset.open(tmp_path)) == 20
+    assert f"{tmp_path} cannot be locked (No locks available)" in caplog.text
 
 
 def test_notes_are_made_only_for_what_is_computed(tmp_path):
