@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
@@ -41,16 +41,19 @@ def named(variables: Sequence[Variable], positional: tuple[Any, ...], keywords: 
 
 
 def batched(
-    variables: Sequence[Variable], given: Mapping[str, Any], dtype: np.dtype, on_range: OnRange
+    variables: Sequence[Variable], given: Mapping[str, Any], on_range: OnRange, positive: Collection[str] = ()
 ) -> tuple[dict[str, np.ndarray], bool]:
-    """Arrays `(B, *shape)` of `dtype`, and whether the caller gave a batch.
+    """Float64 arrays `(B, *shape)`, and whether the caller gave a batch.
 
-    An input without batch axis is repeated when another has one. Raises DataError for a wrong type or shape,
-    unequal batch sizes, or a value that is not finite (with its index).
+    An input without batch axis is repeated when another has one. `positive` are the inputs whose logarithm is
+    taken. Raises DataError for a wrong type or shape, unequal batch sizes, or a value that is not finite, or not
+    positive where it must be (with its index).
     """
     arrays = {v.name: _array(v, given[v.name]) for v in variables}
     for v in variables:
         _refuse_nonfinite(v, arrays[v.name])
+        if v.name in positive:
+            _refuse_nonpositive(v, arrays[v.name])
         _check_range(v, arrays[v.name], on_range)
     sizes = {v.name: arrays[v.name].shape[0] for v in variables if arrays[v.name].ndim > len(v.shape)}
     if len(set(sizes.values())) > 1:
@@ -58,7 +61,7 @@ def batched(
     size = next(iter(sizes.values()), 1)
     if size == 0:
         raise DataError("the batch is empty", expected="at least one sample", got=sizes)
-    full = {v.name: np.broadcast_to(arrays[v.name], (size, *v.shape)).astype(dtype) for v in variables}
+    full = {v.name: np.broadcast_to(arrays[v.name], (size, *v.shape)).astype(np.float64) for v in variables}
     return full, bool(sizes)
 
 
@@ -91,6 +94,18 @@ def _refuse_nonfinite(variable: Variable, array: np.ndarray) -> None:
             expected="finite numbers",
             got=f"{array[index]} at index {index}, {int((~finite).sum())} such values",
             reason="the simulation that made it has diverged, or a value was never set",
+        )
+
+
+def _refuse_nonpositive(variable: Variable, array: np.ndarray) -> None:
+    bad = array <= 0
+    if bad.any():
+        index = tuple(int(i) for i in np.argwhere(bad)[0])
+        raise DataError(
+            f"input {variable.name!r} is not positive",
+            expected="numbers above 0",
+            got=f"{array[index]} at index {index}, {int(bad.sum())} such values",
+            reason="the model takes the logarithm of this input, whose values spread widely in training",
         )
 
 

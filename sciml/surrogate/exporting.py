@@ -16,7 +16,7 @@ from flax import nnx
 
 from sciml import __version__
 from sciml.errors import ConfigError
-from sciml.operators.predictor import parameter_count
+from sciml.operators.predictor import positive_inputs
 from sciml.spec import Spec, Variable
 from sciml.surrogate import program
 from sciml.surrogate.artifact import (
@@ -31,6 +31,7 @@ from sciml.surrogate.artifact import (
     write_files,
 )
 from sciml.surrogate.loading import OUTPUT_PREFIX, load
+from sciml.training.state import parameter_count
 
 SUFFIX = ".sciml"
 TOLERANCES = {"float32": 1e-4, "float64": 1e-10}  # other devices sum in another order, not in another precision
@@ -50,19 +51,19 @@ def export(
 
     `selftest_inputs` are a few samples, `(rows, *shape)` per input, in physical units. `config` holds under
     "model" the kind and options of the model; without it the artifact cannot be built again from its parameters
-    once its program is too old for jax. `provenance` is kept as it is. The artifact is
-    written beside its place, loaded, tested there, and only then moved: what was there before is replaced by
-    a whole and working one or not at all. Raises ConfigError for missing self-test inputs, NumericalError
-    when the reloaded model answers differently.
+    once its program is too old for jax. `provenance` is kept as it is. The model gets its inputs as float64.
+    The artifact is written beside its place, loaded, tested there, and only then moved: what was there before is
+    replaced by a whole and working one or not at all. Raises ConfigError for missing self-test inputs,
+    NumericalError when the reloaded model answers differently.
     """
     place = _named(Path(folder))
     inputs = _selftest_inputs(spec, selftest_inputs)
     dtype = program.model_dtype(model)
-    outputs = program.batched_function(model)({name: a.astype(dtype) for name, a in inputs.items()})
+    outputs = program.batched_function(model)(inputs)
     answers = {OUTPUT_PREFIX + v.name: np.asarray(outputs[v.name]) for v in spec.outputs}
     manifest = _manifest(place, model, spec, dtype, provenance or {})
     files = {
-        MODEL: program.serialize(model, spec, dtype),
+        MODEL: program.serialize(model, spec),
         PARAMETERS: program.pack_state(model),
         CONFIG: json.dumps({**_statistics(model), **(config or {})}, indent=2, default=_plain).encode(),
         SELFTEST: program.npz({**inputs, **answers}),
@@ -109,6 +110,7 @@ def _manifest(
         "parameters": parameter_count(model),
         "batch_axis": "B, first, optional in a call",
         "spec": spec.to_json(),
+        "positive_inputs": list(positive_inputs(model)),
         "platforms": list(program.PLATFORMS),
         "expires": f"{(now + PROGRAM_WINDOW).date()}: later versions of jax may refuse {MODEL}; "
         f"the model is then built again from {PARAMETERS} and {CONFIG}",

@@ -23,7 +23,7 @@ class Surrogate:
     """A loaded surrogate. Call it with the inputs in the order of `inputs`, or by name.
 
     One sample (arrays of the shapes in `inputs`) or a batch (one axis in front); inputs without batch axis
-    are repeated. Gives an array when there is one output, else a dict of arrays; dtype is `dtype`. Safe to
+    are repeated. Gives an array when there is one output, else a dict of arrays, of type `dtype`. Safe to
     call from several threads. A new batch size compiles once.
     """
 
@@ -59,11 +59,12 @@ class Surrogate:
     def __call__(self, *positional: Any, **by_name: Any) -> Any:
         """Physical values to physical values; see the class.
 
-        Raises DataError for unknown or missing names, a wrong shape, or a value that is not finite; warns with
+        Raises DataError for unknown or missing names, a wrong shape, a value that is not finite, or one
+        that is not positive where the model takes its logarithm; warns with
         `RangeWarning` (or raises, see `load`) where a value is outside of the training range.
         """
         given = named(self.inputs, positional, by_name)
-        arrays, many = batched(self.inputs, given, self.dtype, self.on_range)
+        arrays, many = batched(self.inputs, given, self.on_range, self.manifest["positive_inputs"])
         results = self._function(arrays)
         outputs = {v.name: np.asarray(results[v.name]) for v in self.outputs}
         outputs = outputs if many else {name: array[0] for name, array in outputs.items()}
@@ -72,7 +73,7 @@ class Surrogate:
     def selftest(self) -> float:
         """Largest deviation from the stored answers, relative to the largest of each; NumericalError if too big."""
         tolerance = self.manifest["selftest"]["tolerance"]
-        inputs = {v.name: self._selftest[v.name].astype(self.dtype) for v in self.inputs}
+        inputs = {v.name: self._selftest[v.name] for v in self.inputs}
         results = self._function(inputs)
         worst = 0.0
         for v in self.outputs:

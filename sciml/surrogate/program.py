@@ -24,13 +24,17 @@ MODEL_KEY, STATISTICS_KEY, PRECISION_KEY = "model", "statistics", "precision"
 
 
 def batched_function(model: nnx.Module) -> Function:
-    """One sample's model as a compiled function of a batch; the parameters are constants of the program."""
-    return _compiled(model)
+    """One sample's model as a compiled function of a batch; the parameters are constants of the program.
 
-
-def _compiled(model: nnx.Module) -> Any:
+    Outputs have the dtype of the parameters. Inputs are best given as float64: a model subtracts their mean itself.
+    """
     graph, state = nnx.split(model)
-    return jax.jit(lambda inputs: jax.vmap(lambda sample: nnx.merge(graph, state)(sample))(inputs))
+    dtype = model_dtype(model)
+
+    def one(sample: dict[str, Any]) -> dict[str, Array]:
+        return {name: value.astype(dtype) for name, value in nnx.merge(graph, state)(sample).items()}
+
+    return jax.jit(jax.vmap(one))
 
 
 def model_dtype(model: nnx.Module) -> np.dtype:
@@ -39,11 +43,11 @@ def model_dtype(model: nnx.Module) -> np.dtype:
     return np.dtype(jnp.result_type(*leaves)) if leaves else np.dtype(np.float64)
 
 
-def serialize(model: nnx.Module, spec: Spec, dtype: np.dtype) -> bytes:
-    """The program with a symbolic batch size "B", for CPU and CUDA."""
+def serialize(model: nnx.Module, spec: Spec) -> bytes:
+    """The program with a symbolic batch size "B", for CPU and CUDA; its inputs are float64 whatever the model is."""
     (size,) = export.symbolic_shape("B")
-    template = {v.name: jax.ShapeDtypeStruct((size, *v.shape), dtype) for v in spec.inputs}
-    return bytes(export.export(_compiled(model), platforms=PLATFORMS)(template).serialize())
+    template = {v.name: jax.ShapeDtypeStruct((size, *v.shape), jnp.float64) for v in spec.inputs}
+    return bytes(export.export(batched_function(model), platforms=PLATFORMS)(template).serialize())
 
 
 def deserialize(blob: bytes) -> Function:

@@ -12,6 +12,7 @@ from sciml.operators.fno import FNO
 from sciml.operators.mlp import MLP
 from sciml.operators.predictor import input_normalizer, standardizer
 from sciml.spec import Spec, Statistics, Variable
+from sciml.training.state import cast
 
 UNIT = Statistics(0.0, 1.0, -1.0, 1.0)
 
@@ -120,6 +121,24 @@ def test_normalization_is_inverted():
     wide = input_normalizer(Statistics(0.05, 0.02, 0.001, 0.1), jnp.dtype("float64"))
     np.testing.assert_allclose([wide.encode(0.001), wide.encode(0.1), wide.encode(0.01)], [-1, 1, 0], atol=1e-12)
     np.testing.assert_allclose(wide.decode(wide.encode(0.03)), 0.03)
+
+
+def test_small_deviations_from_a_large_mean_survive_single_precision():
+    """300 K +- 0.01 K: rounded to float32 before the mean is subtracted, the error would be 1e-3."""
+    normalizer = standardizer(Statistics(300.0, 0.01, 299.9, 300.1), jnp.dtype("float32"))
+    deviations = np.linspace(-1, 1, 101)
+    encoded = jax.jit(normalizer.encode)(300.0 + 0.01 * deviations)
+    assert encoded.dtype == jnp.float32
+    np.testing.assert_allclose(encoded, deviations, atol=1e-6)
+
+
+def test_normalization_is_not_rounded_by_training_in_single_precision():
+    spec = periodic()
+    statistics = {v.name: Statistics(300.0001, 0.01, 299.9, 300.1) for v in (*spec.inputs, *spec.outputs)}
+    model = FNO(width=4, modes=(2,), layers=1).build(spec, statistics, seed=0)
+    graph, state = nnx.split(model)
+    rounded = nnx.merge(graph, cast(state, "float32"))
+    assert float(rounded.encoders["nu"].encode(300.0001)) == 0.0
 
 
 def test_statistics_are_not_trained():

@@ -5,9 +5,13 @@ import warnings
 
 import numpy as np
 import pytest
+from flax import nnx
 
 from sciml.errors import ConfigError, DataError, NumericalError
-from sciml.surrogate import RangeWarning, load
+from sciml.operators.mlp import MLP
+from sciml.spec import Spec, Statistics, Variable
+from sciml.surrogate import RangeWarning, export, load
+from sciml.training.state import cast
 
 from .conftest import POINTS, TIMES, tiny_samples, write_artifact
 
@@ -78,6 +82,29 @@ def test_a_value_that_is_not_finite_is_refused_with_its_index(surrogate, bad):
     u0[1, 3] = bad
     with pytest.raises(DataError, match=r"'u0' is not finite(.|\n)*index \(1, 3\)"):
         surrogate(u0, 0.05)
+
+
+@pytest.mark.parametrize("bad", [0.0, -0.05])
+def test_a_value_without_logarithm_is_refused(artifact, bad):
+    """The diffusivity enters by its logarithm (0.01 to 0.1), u0 (-3 to 3) does not."""
+    surrogate = load(artifact[1], on_range="ignore")
+    assert surrogate.manifest["positive_inputs"] == ["diffusivity"]
+    with pytest.raises(DataError, match=rf"'diffusivity' is not positive(.|\n)*got: {bad} at index \(1,\)"):
+        surrogate(np.zeros((2, POINTS)), np.array([0.05, bad]))
+
+
+def test_small_deviations_from_a_large_mean_are_seen(tmp_path):
+    """300 K +- 0.01 K in a float32 model: answers differ from those of the same float64 model by rounding only."""
+    spec = Spec((Variable("T", unit="K", role="scalar"),), (Variable("q", role="scalar"),))
+    statistics = {"T": Statistics(300.0, 0.01, 299.9, 300.1), "q": Statistics(0.0, 1.0, -1.0, 1.0)}
+    values = 300.0 + 0.01 * np.linspace(-1, 1, 50)
+    single, double = (MLP(width=4, dtype=dtype).build(spec, statistics, seed=0) for dtype in ("float32", "float64"))
+    nnx.update(double, cast(nnx.state(single, nnx.Param), "float64"))
+    models = {"single": single, "double": double}
+    paths = [export(m, spec, tmp_path / name, selftest_inputs={"T": values[:2]}) for name, m in models.items()]
+    answers = [load(path)(values) for path in paths]
+    assert answers[0].dtype == np.float32
+    np.testing.assert_allclose(*answers, atol=1e-5 * np.ptp(answers[1]))
 
 
 def test_values_outside_of_the_training_range(artifact, surrogate):
