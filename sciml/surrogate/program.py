@@ -11,6 +11,7 @@ import jax.numpy as jnp
 import numpy as np
 from flax import nnx
 from jax import export
+from jax.stages import Wrapped
 
 from sciml import registry
 from sciml.errors import DataError
@@ -23,7 +24,7 @@ PLATFORMS = ("cpu", "cuda")
 MODEL_KEY, STATISTICS_KEY, PRECISION_KEY = "model", "statistics", "precision"
 
 
-def batched_function(model: nnx.Module) -> Function:
+def batched_function(model: nnx.Module) -> Wrapped:
     """One sample's model as a compiled function of a batch; the parameters are constants of the program.
 
     Outputs have the dtype of the parameters. Inputs are best given as float64: a model subtracts their mean itself.
