@@ -5,15 +5,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property
 
-import jax
 import numpy as np
 
 from sciml.errors import ConfigError
+from sciml.types import register_static
 
 AXIS_NAMES = ("x", "y", "z")
 
 
-@jax.tree_util.register_static
+@register_static
 @dataclass(frozen=True)
 class Box:
     """The product of intervals [lower_i, upper_i], each periodic or bounded.
@@ -60,7 +60,7 @@ class Box:
         return tuple(f"{name}{side}" for name in bounded for side in "-+")
 
 
-@jax.tree_util.register_static
+@register_static
 @dataclass(frozen=True)
 class Grid:
     """Equally spaced points of a box: n per periodic axis without its end, n per bounded axis with both ends.

@@ -12,5 +12,6 @@ jax.config.update("jax_enable_x64", True)
 PyTree: TypeAlias = Any
 Key: TypeAlias = PRNGKeyArray
 Scalar: TypeAlias = Float[Array, ""]
+register_static = jax.tree_util.register_static
 
-__all__ = ["Array", "ArrayLike", "Bool", "Float", "Int", "Key", "PyTree", "Scalar"]
+__all__ = ["Array", "ArrayLike", "Bool", "Float", "Int", "Key", "PyTree", "Scalar", "register_static"]

@@ -32,6 +32,9 @@ def predict(
 
     One sample or many, in physical units.
     """
+    if output.suffix != ".npz":
+        fix = f"-o {output.stem}.npz"
+        raise ConfigError("predictions are written as npz", expected="FILE.npz", got=output, fix=fix)
     if output.exists():
         raise CannotCreateError(f"{output} is already there", fix="--output another.npz, or delete it")
     import sciml

@@ -128,7 +128,8 @@ def remainder(equation: Evolution, u: Mapping[str, Any], d: Calculus[Any]) -> di
                 f"the flux of {name!r} needs one component per axis",
                 expected=f"a tuple of {d.dim}",
                 got=flux if not isinstance(flux, tuple) else f"a tuple of {len(flux)}",
-                fix="return {'u': (0.5 * u.u * u.u,)} in one dimension",
+                reason="the equation is read in another number of dimensions than its flux was written for",
+                fix="return {'u': (0.5 * u.u * u.u,) * d.dim}, or in the class dims: ClassVar[tuple[int, ...]] = (1,)",
             )
     transport = {name: -d.divergence(flux) for name, flux in fluxes.items()}
     return add(read(equation.nonstiff, u, d), transport)

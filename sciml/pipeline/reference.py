@@ -52,7 +52,7 @@ class References:
     @property
     def own_error(self) -> float:
         """Largest stated error of the references themselves."""
-        return max(s.error for s in self.solutions)
+        return float(np.max([s.error for s in self.solutions]))
 
     @property
     def kind(self) -> str:

@@ -107,6 +107,7 @@ def _train(context: Context, names: list[str], progress: Progress) -> None:
 
 
 def _export(context: Context, trained: dict[str, Trained], progress: Progress) -> None:
+    progress.say("exporting")
     for name, model in trained.items():
         section, spec = context.recipe.models[name], model.prepared.spec
         inputs = model.prepared.selftest_inputs
@@ -127,6 +128,7 @@ def _export(context: Context, trained: dict[str, Trained], progress: Progress) -
 
 
 def _evaluate(context: Context, trained: dict[str, Trained], progress: Progress) -> None:
+    progress.say("evaluating")
     evaluation = Evaluation(context)
     outcomes = {}
     for name, model in trained.items():
@@ -164,7 +166,8 @@ def _facts(evaluation: Evaluation) -> dict[str, str]:
         return {**facts, "data": dataset.name}
     simulation, estimate = references.simulation, dataset.provenance["measured_relative_error"]
     return {
-        "equation": simulation.data.method.kind + " for " + simulation.family.equation_class.__name__,
+        "equation": (simulation.family.equation_class.__doc__ or simulation.data.method.kind).partition("\n")[0],
+        "solver": simulation.data.method.kind,
         "grid": " x ".join(map(str, simulation.grid.shape)),
         **facts,
         "reference": f"{references.kind}, own relative error {references.own_error:.1e}",

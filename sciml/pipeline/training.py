@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import logging
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import jax
 from flax import nnx
 
 from sciml.checkpoint import Checkpoints
-from sciml.errors import DataError
+from sciml.errors import DataError, IntegrityError
 from sciml.launch.signals import StopSignals
 from sciml.parallel.step import build_step
 from sciml.pipeline.continuing import HASH, model_folder, model_hash
@@ -26,9 +28,12 @@ from sciml.training.hooks.saving import SECONDS, SaveCheckpoints, resume
 from sciml.training.loop import train
 from sciml.training.optimizer import Optimizer
 from sciml.training.state import TrainState, parameter_count, with_parameters
+from sciml.types import PyTree
 
 EVALUATIONS = 10
 SUMMARY = "training.json"
+
+logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
@@ -76,6 +81,16 @@ def train_model(context: Context, name: str, progress: Progress) -> None:
             train(state, step, prepared.batches, hooks, steps=section.train.steps, seconds_before=spent)
 
 
+def _best(place: Path, template: PyTree, last: PyTree) -> PyTree:
+    """The parameters with the smallest error on held-out data; the last ones where these are missing or damaged."""
+    with Checkpoints(place / "best", keep=1) as best:
+        try:
+            return best.restore(template)[0] if best.steps() else last
+        except IntegrityError as error:
+            logger.warning("the best parameters are damaged, the last ones are used: %s", error.what)
+            return last
+
+
 def start(context: Context, section: ModelSection, prepared: Prepared) -> tuple[Optimizer, TrainState]:
     """The optimizer and the state before the first step."""
     optimizer = section.train.optimizer.build().build(section.train.steps)
@@ -97,8 +112,7 @@ def load_trained(context: Context, name: str) -> Trained:
             got=int(state.step),
             fix=f"sciml train {context.folder} --model {name}",
         )
-    with Checkpoints(place / "best", keep=1) as best:
-        params = best.restore(template.params)[0] if best.steps() else state.params
+    params = _best(place, template.params, state.params)
     model = with_parameters(prepared.model, params)
     summary = {"parameters": parameter_count(model), "seconds": meta[SECONDS], "steps": int(state.step)}
     write_json(place / SUMMARY, summary)
