@@ -72,8 +72,9 @@ class PINNConfig:
     points: int = option(1500, minimum=1, doc="collocation points")
     resample: bool = option(False, doc="shift the collocation points at every step")
 
-    def build(self, problem: Problem, scales: Mapping[str, tuple[float, float]], guesses: Mapping[str, float], *,
-              seed: int) -> PINN:
+    def build(
+        self, problem: Problem, scales: Mapping[str, tuple[float, float]], guesses: Mapping[str, float], *, seed: int
+    ) -> PINN:
         """The network for `problem`; `scales` gives (mean, std) per field, `guesses` a first value per unknown.
 
         Raises `ConfigError` for an unknown that is not a coefficient of the equation, or has no positive guess.
@@ -94,8 +95,14 @@ class PINNConfig:
                 "an unknown of the PINN needs a positive first guess", got=bad, reason="it is guess * exp(parameter)"
             )
         network = FieldNetwork(
-            problem, scales, width=self.width, layers=self.layers, harmonics=self.harmonics, early=self.early,
-            initial=self.initial, rngs=nnx.Rngs(seed),
+            problem,
+            scales,
+            width=self.width,
+            layers=self.layers,
+            harmonics=self.harmonics,
+            early=self.early,
+            initial=self.initial,
+            rngs=nnx.Rngs(seed),
         )
         return PINN(network, {name: guesses[name] for name in self.unknown})
 
