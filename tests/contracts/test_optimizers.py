@@ -104,4 +104,5 @@ def test_least_squares_solves_a_problem_with_terms_of_different_rows(name):
     for _ in range(100):
         state, metrics = step(state, pins())
         losses.append(float(metrics["loss"]))
-    assert losses[-1] < 1e-4 * losses[0]
+    # every step draws new points, and the loss on those of a single step varies tenfold around its level
+    assert np.median(losses[-20:]) < 1e-4 * losses[0]
