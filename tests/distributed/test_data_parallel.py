@@ -29,8 +29,8 @@ CASES = {
     "curve-broyden": (TinyMLP, Curve(), pins(), "broyden"),
 }
 
-# Rounding grows with the condition of the first Hessian and with every line search.
-OPTIONS = {"broyden": {"iterations": 1, "damping": 1.0}}
+# Rounding grows with the condition of the (damped) Hessian and with every line search.
+OPTIONS = {"broyden": {"iterations": 1, "damping": 1.0}, "levenberg_marquardt": {"damping": 0.1}}
 
 
 def _train(case: str, plan: Plan, steps: int = 3, repeat: int = 1):

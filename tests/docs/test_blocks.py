@@ -69,7 +69,8 @@ def test_a_block_left_out_says_why(page):
 
 def test_commands_in_shell_blocks_exist():
     """Also those in blocks that are not run."""
-    names = {words[0] for page in pages() for block in blocks(page) for words in _commands(block) if words}
+    shell = [block for page in pages() for block in blocks(page) if block.language == SHELL]
+    names = {words[0] for block in shell for words in _commands(block) if words}
     missing = set()
     for name in sorted(name for name in names if not name.startswith("-")):
         command = [sys.executable, "-c", SCIML, name, "--help"]
