@@ -33,10 +33,10 @@ CASES = {
 OPTIONS = {"broyden": {"iterations": 1, "damping": 1.0}, "levenberg_marquardt": {"damping": 0.1}}
 
 
-def _train(case: str, plan: Plan, steps: int = 3, repeat: int = 1):
+def _train(case: str, plan: Plan, steps: int = 3, repeat: int = 1, options: dict | None = None):
     network, objective, batch, name = CASES[case]
     model = network(nnx.Rngs(0))
-    optimizer = load("optimizer", name)(**OPTIONS.get(name, {})).build(steps)
+    optimizer = load("optimizer", name)(**(OPTIONS.get(name, {}) if options is None else options)).build(steps)
     state = TrainState.start(model, optimizer, jax.random.key(1))
     step = build_step(model, objective, optimizer, plan, repeat=repeat)
     history = []
@@ -54,6 +54,14 @@ def test_eight_devices_give_the_losses_of_one(case):
     eight, spread = _train(case, Plan(data=8))
     assert_close(spread, alone, rtol=1e-12, atol=1e-12)
     assert_close(jax.device_get(eight.params), jax.device_get(one.params), rtol=1e-10, atol=1e-11)
+
+
+@pytest.mark.parametrize("case", ["mlp-lm", "curve-lm"])
+def test_losses_agree_at_the_damping_that_users_get(case):
+    """The loss itself, with the default options; its gradient norm there carries three times as much rounding."""
+    _, alone = _train(case, Plan(), options={})
+    _, spread = _train(case, Plan(data=8), options={})
+    assert_close([m["loss"] for m in spread], [m["loss"] for m in alone], rtol=1e-12)
 
 
 @pytest.mark.parametrize("case", ["fourier-adam", "curve-lm"])
