@@ -20,7 +20,7 @@ from sciml.problem import Problem
 from sciml.solvers.evolution import discretize
 from sciml.solvers.march import Schedule, march_plainly, march_watched, schedule
 from sciml.solvers.method import EllipticSolver, Method, TimeStepper
-from sciml.solvers.status import Status, failure
+from sciml.solvers.status import Code, Status, failure
 from sciml.solvers.steady import solve_steady
 from sciml.types import Array
 
@@ -110,7 +110,8 @@ def solve_traced(
         assert plan is not None
         return march_watched(discretize(problem, grid, method), method, plan, steps, checked)
     assert isinstance(method, EllipticSolver), method
-    return solve_steady(problem, grid, method)
+    values, outcome = solve_steady(problem, grid, method)
+    return jnp.where(outcome.code == Code.OK, values, jnp.nan), outcome
 
 
 def sampled(problem: Problem, grid: Grid) -> Problem:

@@ -49,20 +49,22 @@ def solve_steady(problem: Problem, grid: Grid, method: EllipticSolver) -> tuple[
     reached = norm(residual(u)) / size
     asymmetry = _asymmetry(linearized, rough, other) if method.needs_symmetry else jnp.zeros(())
     gave_up = is_linear(structure) & method.iterates & (iterations >= method.max_iterations)
-    tolerance = method.tolerance + jnp.where(gave_up, 0.0, ROUNDING * scale * norm(u) / size)
+    rounded = method.tolerance + ROUNDING * scale * norm(u) / size
+    tolerance = jnp.where(gave_up, method.tolerance, rounded)
     checks = [
-        (~(reached <= tolerance), Code.NOT_CONVERGED, reached, tolerance),
         (asymmetry > ASYMMETRY, Code.NOT_SYMMETRIC, asymmetry, ASYMMETRY),
         (_incompatible(is_null & periodic, at_zero), Code.INCOMPATIBLE, jnp.max(jnp.abs(_mean(at_zero))), 0.0),
         (is_null & (not periodic), Code.SINGULAR, 0.0, 0.0),
         (~jnp.all(jnp.isfinite(at_zero)), Code.BAD_START, 0.0, 0.0),
     ]
+    lost = jnp.any(jnp.stack([failed for failed, *_ in checks])) | ~(reached <= rounded)
+    checks = [(~(reached <= tolerance), Code.NOT_CONVERGED, reached, tolerance), *checks]
     outcome = status(Code.OK, measure=reached, limit=tolerance, steps=iterations)
     for failed, code, measure, limit in checks:
         worse = status(code, measure=measure, limit=limit, steps=iterations)
         outcome = jax.tree.map(lambda bad, good, failed=failed: jnp.where(failed, bad, good), worse, outcome)
-    values = jnp.where(outcome.code == Code.OK, space.decode(u, None), jnp.nan)
-    return values, outcome
+    # not masked by the outcome: jax batches the iterations, and with them the values, in forward-mode Jacobians
+    return jnp.where(lost, jnp.nan, space.decode(u, None)), outcome
 
 
 def _root(residual: Callable[[Array], Array], start: Array, inner: Any, tolerance: float | None) -> tuple[Array, Array]:
