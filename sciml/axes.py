@@ -38,7 +38,8 @@ class Placement:
     options: Mapping[str, Any] = field(default_factory=dict)
 
 
-_active: ContextVar[Placement] = ContextVar("placement", default=Placement())
+WHOLE = Placement()
+_active: ContextVar[Placement] = ContextVar("placement", default=WHOLE)
 
 
 @contextlib.contextmanager
