@@ -87,11 +87,18 @@ class FieldPredictor(nnx.Module):
         self.decoders = nnx.Dict({v.name: standardizer(_statistics(statistics, v), self.dtype) for v in spec.outputs})
 
     def __call__(self, inputs: Mapping[str, Array]) -> dict[str, Array]:
+        return self.decode(self.network(*self.encode(inputs)))
+
+    def encode(self, inputs: Mapping[str, Array]) -> tuple[Array, Array]:
+        """Physical values to what the network takes: fields `(*space, C)` and scalars `(P,)`."""
         fields, scalars = split_inputs(self.spec)
         channels = [self._channels(v, inputs[v.name]) for v in fields]
         numbers = [self.encoders[v.name].encode(inputs[v.name]).reshape(-1) for v in scalars]
         packed = jnp.concatenate(numbers) if numbers else jnp.zeros((0,), self.dtype)
-        result = self.network(jnp.concatenate(channels, axis=-1), packed)
+        return jnp.concatenate(channels, axis=-1), packed
+
+    def decode(self, result: Array) -> dict[str, Array]:
+        """What the network gives, `(*space, C_out)`, to physical values."""
         return self._unpack(jnp.moveaxis(result, -1, 0))
 
     def _channels(self, variable: Variable, value: Array) -> Array:

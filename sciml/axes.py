@@ -9,14 +9,14 @@ here is the identity, so that a model is an ordinary function of whole arrays.
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from typing import Any, final
 
 import jax
 
-from sciml.types import Array
+from sciml.types import Array, PyTree
 
 HIDDEN, HEADS, SPECTRAL = "hidden", "heads", "spectral"
 LAYERS, EXPERTS, SPACE = "layers", "experts", "space"
@@ -102,7 +102,7 @@ def rotate(x: Array, name: str, by: int = 1) -> Array:
 
 def varying(x: Array) -> frozenset[str]:
     """Mesh axes along which devices may hold different values of `x`."""
-    kind = jax.typeof(x)
+    kind = x if isinstance(x, jax.ShapeDtypeStruct) else jax.typeof(x)
     return kind.manual_axis_type.varying if hasattr(kind, "manual_axis_type") else kind.vma
 
 
@@ -115,6 +115,21 @@ def vary(x: Array, mesh_axes: Iterable[str]) -> Array:
 def varying_like(x: Array, *others: Array) -> Array:
     """`x` marked as differing wherever one of `others` does: what the start of a scan's carry must be."""
     return vary(x, frozenset().union(*(varying(other) for other in others)))
+
+
+def spread(x: Array, name: str) -> Array:
+    """A whole array about to meet the parts of `name`: the one place where the gradients of the parts are added."""
+    return vary(x, [mesh_axis(name)]) if parts(name) > 1 else x
+
+
+def settled(body: Callable[..., PyTree], carry: PyTree, *rest: PyTree) -> PyTree:
+    """`carry` marked as differing wherever `body(carry, *rest)` does: the start of a loop with that body."""
+    while True:
+        after = jax.eval_shape(body, carry, *rest)
+        marked = jax.tree.map(lambda old, new: vary(old, varying(new)), carry, after)
+        if jax.tree.map(varying, marked) == jax.tree.map(varying, carry):
+            return marked
+        carry = marked
 
 
 def whole_shape(shape: tuple[int, ...]) -> tuple[int, ...]:
