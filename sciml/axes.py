@@ -102,7 +102,9 @@ def rotate(x: Array, name: str, by: int = 1) -> Array:
 
 def varying(x: Array) -> frozenset[str]:
     """Mesh axes along which devices may hold different values of `x`."""
-    kind = x if isinstance(x, jax.ShapeDtypeStruct) else jax.typeof(x)
+    if isinstance(x, jax.ShapeDtypeStruct):
+        return x.manual_axis_type.varying if x.manual_axis_type else frozenset()
+    kind = jax.typeof(x)
     return kind.manual_axis_type.varying if hasattr(kind, "manual_axis_type") else kind.vma
 
 
