@@ -10,17 +10,23 @@ from sciml.recipe.messages import RecipeError
 from sciml.recipe.reading import read, read_text
 from sciml.recipe.recipe import Recipe
 from sciml.recipe.sections import FileData, GeneratedData, ModelSection, ProblemSection, TrainSection
+from sciml.recipe.site import Site, read_site
+from sciml.recipe.sweeping import Point, points
 
 __all__ = [
     "Component",
     "FileData",
     "GeneratedData",
     "ModelSection",
+    "Point",
     "ProblemSection",
     "Recipe",
     "RecipeError",
+    "Site",
     "TrainSection",
+    "points",
     "read",
+    "read_site",
     "read_text",
     "schema",
 ]
