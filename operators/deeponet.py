@@ -11,6 +11,7 @@ import jax.numpy as jnp
 import numpy as np
 from flax import nnx
 
+from sciml import axes
 from sciml.errors import ConfigError, DataError
 from sciml.operators.dense import LinearPlusPerceptron
 from sciml.operators.predictor import FieldPredictor, field_layout, leading_shape
@@ -49,7 +50,12 @@ class DeepONet:
 
 
 class DeepONetNetwork(nnx.Module):
-    """(fields `(*space, C)`, scalars `(P,)`) -> `(*space, C_out)`, on the grid of its spec only."""
+    """(fields `(*space, C)`, scalars `(P,)`) -> `(*space, C_out)`, on the grid of its spec only.
+
+    Every device reads the whole input; the points of the output may be split.
+    """
+
+    splits_space = "outputs"
 
     def __init__(self, config: DeepONet, spec: Spec, *, rngs: nnx.Rngs) -> None:
         _, channels_in, scalars, channels_out = field_layout(spec, "deeponet")
@@ -89,11 +95,11 @@ class DeepONetNetwork(nnx.Module):
         basis = _TRUNKS[self.config.trunk](self, scalars)  # (steps, points, fields * basis)
         basis = basis.reshape(*basis.shape[:2], self.fields, self.config.basis)
         result = jnp.einsum("fp,snfp->nfs", coefficients.reshape(self.fields, -1), basis)
-        return result.reshape(*self.shape, -1) / self.config.basis**0.5 + self.bias[...]
+        return result.reshape(-1, *self.shape[1:], result.shape[-1]) / self.config.basis**0.5 + self.bias[...]
 
 
 def _separable(network: DeepONetNetwork, scalars: Array) -> Array:
-    space = network.space(jnp.asarray(network.space_features(), network.dtype))
+    space = network.space(axes.portion(jnp.asarray(network.space_features(), network.dtype), axes.SPACE, 0))
     if network.time is None:  # steady, and no scalars
         return space[None, :, :]
     times = jnp.asarray(time_features(network.spec, network.steps), network.dtype)
@@ -103,9 +109,10 @@ def _separable(network: DeepONetNetwork, scalars: Array) -> Array:
 
 def _joint(network: DeepONetNetwork, scalars: Array) -> Array:
     del scalars  # one trunk for the whole batch; scalars act through the branch
-    times, points = time_features(network.spec, network.steps), network.space_features()
-    pairs = np.concatenate([np.repeat(times, len(points), axis=0), np.tile(points, (len(times), 1))], axis=1)
-    values = network.space(jnp.asarray(pairs, network.dtype))
+    times = jnp.asarray(time_features(network.spec, network.steps), network.dtype)
+    points = axes.portion(jnp.asarray(network.space_features(), network.dtype), axes.SPACE, 0)
+    pairs = jnp.concatenate([jnp.repeat(times, len(points), axis=0), jnp.tile(points, (len(times), 1))], axis=1)
+    values = network.space(pairs)
     return values.reshape(len(times), len(points), -1)
 
 

@@ -10,9 +10,13 @@ import jax
 import jax.numpy as jnp
 from flax import nnx
 
+from sciml import axes
 from sciml.types import Array, Float
 
 Activation: TypeAlias = Literal["gelu", "tanh", "silu", "sine"]
+AxisNames: TypeAlias = tuple[str | None, str | None]
+WIDENS: AxisNames = (None, axes.HIDDEN)
+NARROWS: AxisNames = (axes.HIDDEN, None)
 
 
 @jax.custom_jvp
@@ -42,17 +46,29 @@ ACTIVATIONS: dict[str, Callable[[Array], Array]] = {
 
 
 class Dense(nnx.Module):
-    """Affine map of the last axis, `(..., in) -> (..., out)`; `gain` scales the initial weights."""
+    """Affine map of the last axis, `(..., in) -> (..., out)`; `gain` scales the initial weights.
+
+    `names` are the logical axes of the weight: WIDENS and NARROWS make a pair whose middle may be split.
+    """
 
     def __init__(
-        self, size_in: int, size_out: int, *, gain: float = 1.0, dtype: jnp.dtype | type, rngs: nnx.Rngs
+        self,
+        size_in: int,
+        size_out: int,
+        *,
+        gain: float = 1.0,
+        names: AxisNames = (None, None),
+        dtype: jnp.dtype | type,
+        rngs: nnx.Rngs,
     ) -> None:
         scale = gain * (1.0 / max(size_in, 1)) ** 0.5
-        self.weight = nnx.Param(scale * jax.random.normal(rngs.params(), (size_in, size_out), dtype))
-        self.bias = nnx.Param(jnp.zeros((size_out,), dtype))
+        self.names = names
+        self.weight = nnx.Param(scale * jax.random.normal(rngs.params(), (size_in, size_out), dtype), axes=names)
+        self.bias = nnx.Param(jnp.zeros((size_out,), dtype), axes=names[1:])
 
     def __call__(self, x: Float[Array, "*rows size_in"]) -> Float[Array, "*rows size_out"]:
-        return x @ self.weight[...] + self.bias[...]
+        weight = self.weight[...]
+        return axes.total(x.astype(weight.dtype) @ weight, self.names[0]) + self.bias[...]
 
 
 class Perceptron(nnx.Module):
@@ -69,9 +85,10 @@ class Perceptron(nnx.Module):
     ) -> None:
         self.activation = activation
         gains = [2.0**0.5] * (len(sizes) - 2) + [last_gain]
+        pairs = [(None, None)] * (len(gains) % 2) + [WIDENS, NARROWS] * (len(gains) // 2)
         self.layers = nnx.List(
-            Dense(a, b, gain=gain, dtype=dtype, rngs=rngs)
-            for a, b, gain in zip(sizes[:-1], sizes[1:], gains, strict=True)
+            Dense(a, b, gain=gain, names=names, dtype=dtype, rngs=rngs)
+            for a, b, gain, names in zip(sizes[:-1], sizes[1:], gains, pairs, strict=True)
         )
 
     def __call__(self, x: Float[Array, "*rows size_in"]) -> Float[Array, "*rows size_out"]:

@@ -11,8 +11,9 @@ import jax.numpy as jnp
 import numpy as np
 from flax import nnx
 
+from sciml import axes
 from sciml.errors import ConfigError
-from sciml.operators.dense import ACTIVATIONS, Dense, Perceptron
+from sciml.operators.dense import ACTIVATIONS, NARROWS, WIDENS, Dense, Perceptron
 from sciml.operators.predictor import FieldPredictor, field_layout
 from sciml.operators.spectral import SpectralConv, axis_series
 from sciml.operators.transforms import AxisSeries
@@ -67,6 +68,8 @@ class FNO:
 class FNONetwork(nnx.Module):
     """(fields `(*space, C)`, scalars `(P,)`) -> `(*space, C_out)`, all of order one."""
 
+    splits_space = "all"
+
     def __init__(
         self,
         config: FNO,
@@ -94,13 +97,14 @@ class FNONetwork(nnx.Module):
         self, fields: Float[Array, "*space channels"], scalars: Float[Array, " P"]
     ) -> Float[Array, "*space channels_out"]:
         shape = fields.shape[:-1]
-        extra = [jnp.asarray(c, self.dtype) for c in bounded_coordinates(self.periodic, shape)]
+        coordinates = bounded_coordinates(self.periodic, axes.whole_shape(shape))
+        extra = [axes.portion(jnp.asarray(c, self.dtype), axes.SPACE, 0) for c in coordinates]
         if self.config.conditioning != "gain":
             extra.append(jnp.broadcast_to(scalars, (*shape, scalars.shape[0])))
         x = self.lift(jnp.concatenate([fields, *extra], axis=-1))
         x = self._extend(x)
         for block in self.blocks:
-            x = block(x, scalars)
+            x = axes.recomputed(block.__call__)(x, scalars)
         x = x[tuple(slice(n) for n in shape)]
         return self.linear(x) + self.project(x)
 
@@ -108,6 +112,13 @@ class FNONetwork(nnx.Module):
         """Append zeros along bounded axes when these carry Fourier series."""
         if self.config.bounded != "pad":
             return x
+        if axes.parts(axes.SPACE) > 1 and not self.periodic[0]:
+            raise ConfigError(
+                "an axis that is padded cannot be split over devices",
+                expected="a periodic first space axis, or bounded: cosine or sine",
+                got="bounded: pad with a split first space axis",
+                fix="plan: {domain: 1}, or bounded: cosine",
+            )
         sizes = [
             0 if wraps else math.ceil(self.config.padding * n)
             for wraps, n in zip(self.periodic, x.shape[:-1], strict=True)
@@ -123,8 +134,8 @@ class FNOBlock(nnx.Module):
         dtype = jnp.dtype(config.dtype)
         self.activation = config.activation
         self.conv = SpectralConv(width, width, series, mode=config.mode, gain=0.3, dtype=dtype, rngs=rngs)
-        self.inner = Dense(width, hidden, gain=2.0**0.5, dtype=dtype, rngs=rngs)
-        self.outer = Dense(hidden, width, gain=0.0, dtype=dtype, rngs=rngs)
+        self.inner = Dense(width, hidden, gain=2.0**0.5, names=WIDENS, dtype=dtype, rngs=rngs)
+        self.outer = Dense(hidden, width, gain=0.0, names=NARROWS, dtype=dtype, rngs=rngs)
         self.gain_shape = (*(s.size for s in series), width)
         sizes = (scalars, 64, math.prod(self.gain_shape))
         self.gain = Perceptron(sizes, "gelu", last_gain=0.1, dtype=dtype, rngs=rngs) if scalars else None

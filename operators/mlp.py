@@ -10,7 +10,7 @@ import jax.numpy as jnp
 from flax import nnx
 
 from sciml.errors import ConfigError
-from sciml.operators.dense import ACTIVATIONS, Dense
+from sciml.operators.dense import ACTIVATIONS, NARROWS, WIDENS, Dense
 from sciml.operators.predictor import ScalarPredictor
 from sciml.registry import option, register
 from sciml.spec import Spec, Statistics
@@ -59,9 +59,11 @@ class GatedResidual(nnx.Module):
         self.gate, self.dtype = config.gate, jnp.dtype(config.dtype)
         width, layers = config.width, range(config.layers)
         self.lift = Dense(size_in, width, dtype=self.dtype, rngs=rngs)
-        self.gates = nnx.List(Dense(width, width, dtype=self.dtype, rngs=rngs) for _ in layers)
-        self.values = nnx.List(Dense(width, width, dtype=self.dtype, rngs=rngs) for _ in layers)
-        self.mixes = nnx.List(Dense(width, width, gain=0.0, dtype=self.dtype, rngs=rngs) for _ in layers)
+        self.gates = nnx.List(Dense(width, width, names=WIDENS, dtype=self.dtype, rngs=rngs) for _ in layers)
+        self.values = nnx.List(Dense(width, width, names=WIDENS, dtype=self.dtype, rngs=rngs) for _ in layers)
+        self.mixes = nnx.List(
+            Dense(width, width, gain=0.0, names=NARROWS, dtype=self.dtype, rngs=rngs) for _ in layers
+        )
         self.project = Dense(width, size_out, dtype=self.dtype, rngs=rngs)
 
     def __call__(self, x: Float[Array, " P"]) -> Float[Array, " Q"]:

@@ -99,7 +99,20 @@ class FieldPredictor(nnx.Module):
 
     def decode(self, result: Array) -> dict[str, Array]:
         """What the network gives, `(*space, C_out)`, to physical values."""
-        return self._unpack(jnp.moveaxis(result, -1, 0))
+        return self._unpack(jnp.moveaxis(result.astype(self.dtype), -1, 0))
+
+    @property
+    def space_axes(self) -> dict[str, int] | None:
+        """Position of the first space axis of each variable that may be split there; None if the network allows none.
+
+        A network says by `splits_space` whether it works on a slab of the grid ("all"), or reads whole inputs and
+        gives a slab of the output ("outputs").
+        """
+        allowed = getattr(self.network, "splits_space", None)
+        if allowed is None:
+            return None
+        inputs = split_inputs(self.spec)[0] if allowed == "all" else ()
+        return {v.name: len(leading_shape(v)) for v in (*inputs, *self.spec.outputs)}
 
     def _channels(self, variable: Variable, value: Array) -> Array:
         """`(time or channel..., *space)` to `(*space, C)`."""
@@ -131,7 +144,7 @@ class ScalarPredictor(nnx.Module):
 
     def __call__(self, inputs: Mapping[str, Array]) -> dict[str, Array]:
         encoded = [self.encoders[v.name].encode(inputs[v.name]).reshape(-1) for v in self.spec.inputs]
-        result = self.network(jnp.concatenate(encoded))
+        result = self.network(jnp.concatenate(encoded)).astype(self.dtype)
         outputs, first = {}, 0
         for v in self.spec.outputs:
             block = result[first : first + v.size].reshape(v.shape)

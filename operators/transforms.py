@@ -19,6 +19,7 @@ from typing import Literal, TypeAlias
 import jax.numpy as jnp
 import numpy as np
 
+from sciml import axes
 from sciml.types import Array
 
 Basis: TypeAlias = Literal["half_fourier", "fourier", "cosine", "sine"]
@@ -52,19 +53,24 @@ class AxisSeries:
         index[position] = slice(first, first + self.size)
         return weight[tuple(index)]
 
-    def analyze(self, values: Array, position: int, mode: Mode) -> Array:
-        """Grid values `(part, ..., n, ..., channel)` to coefficients, along axis `position`."""
-        if mode == "fft" and self.basis in _FFT_ANALYZE:
-            return _FFT_ANALYZE[self.basis](self, values, position)
-        matrix = analysis_matrix(self, values.shape[position])
-        return _contract(jnp.asarray(matrix, values.dtype), values, position)
+    def analyze(self, values: Array, position: int, mode: Mode, split: str | None = None) -> Array:
+        """Grid values `(part, ..., n, ..., channel)` to coefficients, along axis `position`.
 
-    def synthesize(self, spectrum: Array, position: int, points: int, mode: Mode) -> Array:
+        `split` names the logical axis over which the points are spread, if they are: every device then adds what
+        its points contribute to all coefficients.
+        """
+        points = values.shape[position] * axes.parts(split)
+        if mode == "fft" and self.basis in _FFT_ANALYZE and axes.parts(split) == 1:
+            return _FFT_ANALYZE[self.basis](self, values, position)
+        matrix = axes.portion(jnp.asarray(analysis_matrix(self, points), values.dtype), split, 3)
+        return axes.total(_contract(matrix, values, position), split)
+
+    def synthesize(self, spectrum: Array, position: int, points: int, mode: Mode, split: str | None = None) -> Array:
         """Coefficients to values on `points` grid points, along axis `position`; inverse of `analyze`."""
-        if mode == "fft" and self.basis in _FFT_SYNTHESIZE:
+        if mode == "fft" and self.basis in _FFT_SYNTHESIZE and axes.parts(split) == 1:
             return _FFT_SYNTHESIZE[self.basis](self, spectrum, position, points)
-        matrix = synthesis_matrix(self, points)
-        return _contract(jnp.asarray(matrix, spectrum.dtype), spectrum, position)
+        matrix = axes.portion(jnp.asarray(synthesis_matrix(self, points), spectrum.dtype), split, 1)
+        return _contract(matrix, spectrum, position)
 
 
 _SIZE = {

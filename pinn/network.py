@@ -10,6 +10,7 @@ import jax
 import jax.numpy as jnp
 from flax import nnx
 
+from sciml import axes
 from sciml.domain import Box
 from sciml.functions import evaluate
 from sciml.problem import Problem
@@ -95,11 +96,9 @@ class FieldNetwork(nnx.Module):
         self.scale = Constant(jnp.asarray([scales[n][1] for n in self.field_names]))
         amplitudes = len(self.field_names) * (1 + self._embedding.waves)
         sizes = [self._embedding.size, *[width] * layers, amplitudes]
-        pairs = zip(sizes[:-1], sizes[1:], strict=True)
-        make = nnx.initializers.glorot_normal()
-        self.layers = nnx.List(
-            [nnx.Linear(a, b, kernel_init=make, param_dtype=jnp.float64, rngs=rngs) for a, b in pairs]
-        )
+        names = [(None, None)] * (layers % 2 == 0) + [(None, axes.HIDDEN), (axes.HIDDEN, None)] * ((layers + 1) // 2)
+        pairs = zip(sizes[:-1], sizes[1:], names, strict=True)
+        self.layers = nnx.List([_linear(a, b, name, rngs) for a, b, name in pairs])
 
     @property
     def _embedding(self) -> Embedding:
@@ -109,8 +108,8 @@ class FieldNetwork(nnx.Module):
         """The fields at one point z = (x_1, ..., x_dim[, t]), in physical units."""
         features = hidden = self._embedding(z)
         for layer in self.layers[:-1]:
-            hidden = jnp.tanh(layer(hidden))
-        amplitudes = self.layers[-1](hidden).reshape(len(self.field_names), -1)
+            hidden = jnp.tanh(_apply(layer, hidden))
+        amplitudes = _apply(self.layers[-1], hidden).reshape(len(self.field_names), -1)
         waves = features[: amplitudes.shape[1] - 1]
         value = self.mean[...] + self.scale[...] * (amplitudes[:, 0] + amplitudes[:, 1:] @ waves)
         if self.keeps_boundary:
@@ -132,6 +131,25 @@ class FieldNetwork(nnx.Module):
         s = (x - jnp.asarray(self.box.lower)) / jnp.asarray(self.box.lengths)
         bounded = jnp.asarray([not p for p in self.box.periodic])
         return jnp.prod(jnp.where(bounded, 4 * s * (1 - s), 1.0))
+
+
+def _linear(size_in: int, size_out: int, names: tuple[str | None, str | None], rngs: nnx.Rngs) -> nnx.Linear:
+    """A layer whose axes have logical names: of two that follow each other the middle may be split."""
+    return nnx.Linear(
+        size_in,
+        size_out,
+        kernel_init=nnx.initializers.glorot_normal(),
+        kernel_metadata={"axes": names},
+        bias_metadata={"axes": names[1:]},
+        param_dtype=jnp.float64,
+        rngs=rngs,
+    )
+
+
+def _apply(layer: nnx.Linear, x: Array) -> Array:
+    name = layer.kernel.get_metadata()["axes"][0]
+    assert layer.bias is not None
+    return axes.total(x @ layer.kernel[...], name) + layer.bias[...]
 
 
 def has_zero_dirichlet_faces(problem: Problem) -> bool:

@@ -12,12 +12,13 @@ import contextlib
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextvars import ContextVar
 from dataclasses import dataclass, field
-from typing import Any, final
+from typing import Any, TypeVar, final
 
 import jax
 
 from sciml.types import Array, PyTree
 
+F = TypeVar("F", bound=Callable[..., Any])
 HIDDEN, HEADS, SPECTRAL = "hidden", "heads", "spectral"
 LAYERS, EXPERTS, SPACE = "layers", "experts", "space"
 LOGICAL = (HIDDEN, HEADS, SPECTRAL, LAYERS, EXPERTS, SPACE)
@@ -132,6 +133,11 @@ def settled(body: Callable[..., PyTree], carry: PyTree, *rest: PyTree) -> PyTree
         if jax.tree.map(varying, marked) == jax.tree.map(varying, carry):
             return marked
         carry = marked
+
+
+def recomputed(function: F) -> F:
+    """`function`, whose inner values are computed again in the backward pass if the plan wants to save memory."""
+    return jax.checkpoint(function) if placement().options.get("remat") else function
 
 
 def whole_shape(shape: tuple[int, ...]) -> tuple[int, ...]:

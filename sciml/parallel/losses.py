@@ -4,43 +4,43 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, final
 
 import jax
 import jax.numpy as jnp
 from jax.flatten_util import ravel_pytree
 
 from sciml.errors import ConfigError
-from sciml.parallel.plan import DATA, Plan
+from sciml.parallel.layout import Layout
 from sciml.parallel.rows import ResidualFunction, gram, row_jacobians, stacked
 from sciml.training.objective import Batch
 from sciml.training.optimizer import LossFunctions, NormalEquations, Parts
 from sciml.types import Array, PyTree, Scalar
 
 
+@final
 @dataclass(frozen=True)
-class _Shard:
-    """One device's portion of the work; used inside `shard_map` over the axis `data` only."""
+class _Share:
+    """One device's share of the work; used inside `shard_map` only."""
 
     residuals: ResidualFunction
     batch: Batch
-    plan: Plan
+    layout: Layout
 
-    def sizes(self, params: PyTree) -> dict[str, int]:
-        """Number of residuals of each term over all devices."""
-        shapes = jax.eval_shape(self.residuals, params, self.batch)
-        return {name: values.size * self.plan.shards for name, values in shapes.items()}
+    def size(self, values: Array) -> int:
+        """Number of residuals of a term over all devices and portions, from one portion's."""
+        return values.size * self.layout.parts * self.layout.plan.accumulate
 
-    def parts(self, params: PyTree, portion: Batch, sizes: dict[str, int]) -> Parts:
+    def parts(self, params: PyTree, portion: Batch) -> Parts:
         """This portion's share of each term."""
         rows = self.residuals(params, portion)
-        return {name: jnp.sum(_square(values)) / sizes[name] for name, values in rows.items()}
+        return {name: jnp.sum(_square(values)) / self.size(values) for name, values in rows.items()}
 
-    def total(self, function: Callable[[Batch], Any]) -> Any:
-        """Sum of `function` over all portions and devices, with a single communication at the end."""
-        count = self.plan.accumulate
+    def portions(self, function: Callable[[Batch], Any]) -> Any:
+        """Sum of `function` over this device's portions."""
+        count = self.layout.plan.accumulate
         if count == 1:
-            return jax.lax.psum(function(self.batch), DATA)
+            return function(self.batch)
         portions = jax.tree.map(lambda a: a.reshape(count, a.shape[0] // count, *a.shape[1:]), self.batch)
         first = function(jax.tree.map(lambda a: a[0], portions))
 
@@ -48,58 +48,76 @@ class _Shard:
             return jax.tree.map(jnp.add, total, function(portion)), None
 
         total, _ = jax.lax.scan(add, first, jax.tree.map(lambda a: a[1:], portions))
-        return jax.lax.psum(total, DATA)
+        return total
+
+    def total(self, function: Callable[[Batch], Any]) -> Any:
+        """Sum of `function` over all portions and devices, with a single communication at the end."""
+        return self.over_devices(self.portions(function))
+
+    def over_devices(self, tree: Any) -> Any:
+        """Sum over the devices that have different parts of the loss."""
+        return jax.lax.psum(tree, self.layout.sums) if self.layout.sums else tree
 
 
-def loss_functions(residuals: ResidualFunction, batch: Batch, plan: Plan) -> LossFunctions:
-    """Loss, gradient and normal equations over all devices, for use inside `shard_map`."""
-    shard = _Shard(residuals, batch, plan)
+def loss_functions(
+    residuals: ResidualFunction,
+    batch: Batch,
+    layout: Layout,
+    whole: Callable[[PyTree], PyTree] = lambda params: params,
+) -> LossFunctions:
+    """Loss, gradient and normal equations over all devices, for use inside `shard_map`.
+
+    `whole` makes the parameters of the model from what the optimizer holds: shards, from ZeRO stage 1 on.
+    """
+    share = _Share(residuals, batch, layout)
+
+    def local(params: PyTree) -> PyTree:
+        return layout.vary(whole(params))
 
     def value(params: PyTree) -> tuple[Scalar, Parts]:
-        local, sizes = _per_device(params), shard.sizes(params)
-        parts = shard.total(lambda portion: shard.parts(local, portion, sizes))
+        mine = local(params)
+        parts = share.total(lambda portion: share.parts(mine, portion))
         return _sum(parts), parts
 
     def value_and_grad(params: PyTree) -> tuple[tuple[Scalar, Parts], PyTree]:
-        local, sizes = _per_device(params), shard.sizes(params)
+        mine = local(params)
 
         def loss(leaves: PyTree, portion: Batch) -> tuple[Scalar, Parts]:
-            parts = shard.parts(leaves, portion, sizes)
+            parts = share.parts(leaves, portion)
             return _sum(parts), parts
 
-        def gradient(portion: Batch) -> tuple[PyTree, Parts]:
-            return jax.grad(loss, has_aux=True)(local, portion)
-
-        ascent, parts = shard.total(gradient)
+        ascent, parts = share.portions(lambda portion: jax.grad(loss, has_aux=True)(mine, portion))
+        ascent, parts = layout.reduce(ascent, parts)
         return (_sum(parts), parts), jax.tree.map(jnp.conj, ascent)
 
     def normal_equations(params: PyTree) -> NormalEquations:
         _refuse_complex(params)
-        local, sizes = _per_device(params), shard.sizes(params)
+        mine = local(params)
 
         def products(portion: Batch) -> tuple[Array, Array, Parts]:
-            rows = row_jacobians(residuals, local, portion)
+            rows = row_jacobians(residuals, mine, portion)
+            sizes = {name: share.size(values) for name, (values, _) in rows.items()}
             r, jacobian = stacked(rows, sizes)
             parts = {name: jnp.sum(values**2) / sizes[name] for name, (values, _) in rows.items()}
             return gram(jacobian), jacobian @ r, parts
 
-        matrix, gradient, parts = shard.total(products)
+        matrix, gradient, parts = share.total(products)
         return NormalEquations(matrix, gradient, _sum(parts), parts)
 
     def curvature(params: PyTree, direction: PyTree) -> Array:
-        local, along, sizes = _per_device(params), _per_device(direction), shard.sizes(params)
+        mine, along = local(params), layout.vary(direction)
 
         def product(portion: Batch) -> Array:
             def scaled(leaves: PyTree) -> dict[str, Array]:
-                return {n: v / sizes[n] ** 0.5 for n, v in residuals(leaves, portion).items()}
+                return {n: v / share.size(v) ** 0.5 for n, v in residuals(leaves, portion).items()}
 
-            second = _second_derivative(scaled, local, along)
-            _, pull = jax.vjp(scaled, local)
+            second = _second_derivative(scaled, mine, along)
+            _, pull = jax.vjp(scaled, mine)
             return ravel_pytree(pull(second)[0])[0]
 
-        return shard.total(product)
+        return share.total(product)
 
-    return LossFunctions(value, value_and_grad, normal_equations, curvature)
+    return LossFunctions(value, value_and_grad, normal_equations, curvature, layout.norm)
 
 
 def _second_derivative(function: Callable[[PyTree], PyTree], at: PyTree, along: PyTree) -> PyTree:
@@ -107,11 +125,6 @@ def _second_derivative(function: Callable[[PyTree], PyTree], at: PyTree, along: 
         return jax.jvp(function, (leaves,), (along,))[1]
 
     return jax.jvp(first, (at,), (along,))[1]
-
-
-def _per_device(params: PyTree) -> PyTree:
-    """Copies that may differ between devices, so that differentiation does not communicate by itself."""
-    return jax.tree.map(lambda leaf: jax.lax.pcast(leaf, DATA, to="varying"), params)
 
 
 def _square(values: Array) -> Array:

@@ -2,73 +2,169 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import final
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields
+from typing import Literal, TypeAlias, final
 
 import jax
-from jax.sharding import AxisType, Mesh, NamedSharding
-from jax.sharding import PartitionSpec as P
+from jax.sharding import AxisType, Mesh
 
+from sciml import axes
 from sciml.errors import ConfigError
 from sciml.training.state import Precision
-from sciml.types import PyTree
 
-DATA = "data"
+PIPELINE, DATA, FSDP, EXPERT, DOMAIN, TENSOR = "pipeline", "data", "fsdp", "expert", "domain", "tensor"
+AXES = (PIPELINE, DATA, FSDP, EXPERT, DOMAIN, TENSOR)
+"""The mesh axes, those that talk most last: neighbors in the list of devices share a node."""
+RULES: Mapping[str, str] = {
+    axes.HIDDEN: TENSOR,
+    axes.HEADS: TENSOR,
+    axes.SPECTRAL: TENSOR,
+    axes.LAYERS: PIPELINE,
+    axes.EXPERTS: EXPERT,
+    axes.SPACE: DOMAIN,
+}
+"""Which mesh axis splits which logical axis of a model."""
+Schedule: TypeAlias = Literal["gpipe", "1f1b"]
+Attention: TypeAlias = Literal["ring", "all_to_all"]
+Transform: TypeAlias = Literal["dft", "pencil"]
+Compression: TypeAlias = Literal["none", "powersgd", "one_bit"]
 
 
 @final
 @dataclass(frozen=True)
 class Plan:
-    """Layout of a training over devices.
+    """Layout of a training over devices; the sizes multiply to the number of devices.
 
-    data: number of devices over which the rows of a batch are spread; -1 takes all.
-    accumulate: number of portions in which each device works through its rows, to save memory.
-    precision: type of parameters, batches and arithmetic.
-    Raises ConfigError where there are not enough devices or rows do not divide.
+    data: parts of a batch; -1 takes the devices that the other axes leave. fsdp: parts of a batch that also share
+    the storage of what `zero` names: 1 the optimizer state, 2 gradients too, 3 parameters too. tensor: parts of
+    hidden widths, heads and spectral channels. pipeline: parts of a stack of layers. expert: parts of the experts,
+    and of a batch. domain: parts of space, or of the points of a model without a grid.
+    accumulate: portions in which each device works through its rows. remat: recompute activations in the backward
+    pass. microbatches, schedule: of the pipeline. attention, transform: how split tokens and split grids meet.
+    compress, rank: of the gradients that cross `data`. rules: changes to RULES, logical axis -> mesh axis or None.
+    precision: of parameters, batches and arithmetic; bfloat16 keeps float32 parameters.
+    Raises ConfigError for sizes or combinations that no set of devices can follow.
     """
 
     data: int = 1
+    fsdp: int = 1
+    tensor: int = 1
+    pipeline: int = 1
+    expert: int = 1
+    domain: int = 1
+    zero: int = 0
     accumulate: int = 1
+    remat: bool = False
+    microbatches: int = 1
+    schedule: Schedule = "gpipe"
+    attention: Attention = "ring"
+    transform: Transform = "dft"
+    compress: Compression = "none"
+    rank: int = 4
     precision: Precision = "float64"
+    rules: Mapping[str, str | None] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        if self.data < -1 or self.data == 0 or self.accumulate < 1:
+        _refuse_bad_sizes(self)
+        _refuse_bad_rules(self.rules)
+        if (self.fsdp > 1) != (self.zero > 0):
             raise ConfigError(
-                "a plan's sizes are whole numbers from 1 (data: or -1 for all devices)",
-                got=f"data {self.data}, accumulate {self.accumulate}",
-                fix="Plan(data=1, accumulate=1)",
+                "the axis fsdp and ZeRO belong together",
+                expected="zero 1, 2 or 3 with fsdp > 1, or zero 0 with fsdp 1",
+                got=f"zero {self.zero}, fsdp {self.fsdp}",
+                reason="fsdp is the axis over which ZeRO stores optimizer state, gradients and parameters in parts",
+                fix=f"fsdp: {max(self.fsdp, 2)}, zero: 3   # or data: {self.fsdp}, zero: 0",
+            )
+        if self.compress != "none" and self.precision == "float64":
+            raise ConfigError(
+                "compressed gradients are approximate, float64 is not",
+                got=f"compress: {self.compress}, precision: float64",
+                fix="precision: float32, or compress: none",
             )
 
     @property
-    def shards(self) -> int:
+    def sizes(self) -> dict[str, int]:
+        """Mesh axis -> number of parts, `data: -1` resolved with the devices that there are."""
+        given = {name: getattr(self, name) for name in AXES}
+        if self.data == -1:
+            others = math.prod(size for name, size in given.items() if name != DATA)
+            given[DATA] = max(len(jax.devices()) // others, 1)
+        return given
+
+    @property
+    def devices(self) -> int:
         """Number of devices in use."""
-        return len(jax.devices()) if self.data == -1 else self.data
+        return math.prod(self.sizes.values())
 
     def mesh(self) -> Mesh:
-        """The device mesh with its one axis `data`."""
-        devices = jax.devices()
-        if self.shards > len(devices):
+        """The device mesh with all six axes; ConfigError where the devices are too few or do not divide."""
+        devices, sizes = jax.devices(), self.sizes
+        if self.devices > len(devices) or (self.data == -1 and self.devices != len(devices)):
+            product = " x ".join(f"{name} {size}" for name, size in sizes.items() if size > 1) or "1"
             raise ConfigError(
-                "the plan asks for more devices than there are",
-                expected=f"data <= {len(devices)}",
-                got=f"data = {self.data}",
-                fix=f"plan: {{data: {len(devices)}}}",
+                "the plan does not fit the devices",
+                expected=f"sizes that multiply to at most {len(devices)}"
+                + (", and divide it as data is -1" if self.data == -1 else ""),
+                got=f"{product} = {self.devices}",
+                reason=f"{len(devices)} device(s) found; more devices than there are cannot be used",
+                fix=f"plan: {{{_smaller(sizes, len(devices))}}}",
             )
-        return jax.make_mesh((self.shards,), (DATA,), axis_types=(AxisType.Auto,), devices=devices[: self.shards])
+        kinds = (AxisType.Auto,) * len(AXES)
+        return jax.make_mesh(tuple(sizes.values()), AXES, axis_types=kinds, devices=devices[: self.devices])
 
-    def replicated(self) -> NamedSharding:
-        """Every device holds everything: parameters, optimizer state."""
-        return NamedSharding(self.mesh(), P())
+    def used(self, *names: str) -> tuple[str, ...]:
+        """Those of the mesh axes that have more than one part."""
+        return tuple(name for name in names if self.sizes[name] > 1)
 
-    def check_rows(self, batch: PyTree) -> None:
-        """Refuse a batch whose rows cannot be spread evenly."""
-        parts = self.shards * self.accumulate
-        rows = {jax.tree_util.keystr(path): leaf.shape[:1] for path, leaf in jax.tree.leaves_with_path(batch)}
-        bad = {name: n for name, n in rows.items() if not n or n[0] == 0 or n[0] % parts}
-        if bad:
-            raise ConfigError(
-                "the rows of a batch do not divide over the devices",
-                expected=f"a multiple of {parts} rows (data {self.shards} x accumulate {self.accumulate})",
-                got=", ".join(f"{name}: {n[0] if n else 'a scalar'}" for name, n in bad.items()),
-                fix="choose the batch size or the number of points as such a multiple, or a smaller plan",
-            )
+    def mesh_axis(self, logical: str | None) -> str | None:
+        """The mesh axis that splits a logical axis; None where it stays whole."""
+        chosen = {**RULES, **self.rules}.get(logical or "")
+        return chosen if chosen and self.sizes[chosen] > 1 else None
+
+    def placement(self, splits_space: bool) -> axes.Placement:
+        """What the layers of a model see of this plan."""
+        split = {}
+        for logical in axes.LOGICAL:
+            name = self.mesh_axis(logical)
+            if name and (logical != axes.SPACE or splits_space):
+                split[logical] = (name, self.sizes[name])
+        chosen = ("remat", "microbatches", "schedule", "attention", "transform")
+        return axes.Placement(split, {name: getattr(self, name) for name in chosen})
+
+
+def _refuse_bad_sizes(plan: Plan) -> None:
+    counts = {f.name: getattr(plan, f.name) for f in fields(plan) if f.type == "int" and f.name not in (DATA, "zero")}
+    bad = {name: value for name, value in counts.items() if value < 1}
+    if plan.data < -1 or plan.data == 0:
+        bad[DATA] = plan.data
+    if plan.zero not in (0, 1, 2, 3):
+        bad["zero"] = plan.zero
+    if bad:
+        raise ConfigError(
+            "a plan's sizes are whole numbers from 1 (data: or -1 for all devices; zero: 0 to 3)",
+            got=", ".join(f"{name} {value}" for name, value in bad.items()),
+            fix="Plan(data=1, accumulate=1)",
+        )
+
+
+def _refuse_bad_rules(rules: Mapping[str, str | None]) -> None:
+    strange = {k: v for k, v in rules.items() if k not in RULES or v not in (*AXES, None)}
+    if strange:
+        raise ConfigError(
+            "a rule of the plan matches nothing",
+            expected=f"one of {sorted(RULES)} -> one of {list(AXES)} or null",
+            got=strange,
+            fix=f"rules: {{{axes.HIDDEN}: {TENSOR}}}",
+        )
+
+
+def _smaller(sizes: dict[str, int], count: int) -> str:
+    """The same axes, cut to what `count` devices allow."""
+    kept = {}
+    for name in reversed(AXES):
+        kept[name] = math.gcd(sizes[name], count)
+        count //= kept[name]
+    kept[DATA] *= count
+    return ", ".join(f"{name}: {kept[name]}" for name in AXES if kept[name] > 1) or "data: 1"

@@ -1,7 +1,8 @@
 """One training step for every model, objective, optimizer and plan.
 
-Everything happens inside one `jax.shard_map` over the rows of the batch, with `jit` and donation outside:
-left to itself, `jit` gathers whole batches onto every device as soon as there is an FFT in the model.
+Everything happens inside one `jax.shard_map` over the plan's mesh, with `jit` and donation outside: left to
+itself, `jit` gathers whole batches onto every device as soon as there is an FFT in the model, and never
+scatters a sum.
 """
 
 from __future__ import annotations
@@ -13,11 +14,12 @@ from typing import Any, TypeAlias, final
 import jax
 import jax.numpy as jnp
 from flax import nnx
-from jax.sharding import NamedSharding
-from jax.sharding import PartitionSpec as P
 
+from sciml import axes
+from sciml.errors import ConfigError
+from sciml.parallel.layout import Layout
 from sciml.parallel.losses import loss_functions
-from sciml.parallel.plan import DATA, Plan
+from sciml.parallel.plan import Plan
 from sciml.training.objective import Batch, Objective, Residuals
 from sciml.training.optimizer import Optimizer, Parts
 from sciml.training.state import TrainState, cast
@@ -33,17 +35,21 @@ class Step:
 
     Metrics: loss, loss/<term> for each term, grad_norm, learning_rate or damping, and `finite`.
     With `repeat` > 1 one call makes that many steps: the arrays of the batch, and of the metrics, have a
-    leading axis of that length.
+    leading axis of that length. `shardings` says which devices hold what of the state.
     """
 
     function: Any
-    whole: NamedSharding
+    shardings: TrainState
     repeat: int = 1
 
     def __call__(self, state: TrainState, batch: Batch) -> tuple[TrainState, Metrics]:
-        if state.step.sharding != self.whole:  # a new state; otherwise the second call would compile again
-            state = jax.device_put(state, self.whole)
-        return self.function(state, batch)
+        return self.function(self.place(state), batch)
+
+    def place(self, state: TrainState) -> TrainState:
+        """The state on the devices of the plan; a new state otherwise would compile the second call again."""
+        if state.step.sharding == self.shardings.step:
+            return state
+        return jax.device_put(state, self.shardings)
 
 
 def build_step(
@@ -57,41 +63,90 @@ def build_step(
     """The step for one kind of training; compiled at its first call.
 
     `model` gives structure and constants (normalization statistics); the parameters are those of the state.
-    `repeat` > 1 is worth it where a step is shorter than its dispatch.
+    `repeat` > 1 is worth it where a step is shorter than its dispatch. Raises ConfigError where the plan does not
+    suit the devices, the model, the objective or the optimizer.
     """
     plan = plan or Plan()
-    mesh = plan.mesh()
-    assemble = _assembler(model, plan)
+    layout = Layout.of(model, plan)
+    _refuse_unsuited(layout, objective, optimizer)
+    assemble = _assembler(model, layout)
+    state = _abstract_state(model, optimizer, plan)
+    stored, held = (layout.specs(state.params, sharded=plan.zero >= stage) for stage in (3, 1))
+    moments = layout.specs(state.opt_state, sharded=plan.zero >= 1)
 
     def residuals(params: PyTree, batch: Batch) -> Residuals:
         return objective.residuals(assemble(params), batch)
 
     def on_device(params: PyTree, opt_state: PyTree, batch: Batch) -> tuple[PyTree, PyTree, Metrics]:
-        update = optimizer.update(loss_functions(residuals, batch, plan), params, opt_state)
+        own = layout.cut(params) if plan.zero in (1, 2) else params
+
+        def whole(shards: PyTree) -> PyTree:
+            return params if shards is own and plan.zero < 3 else layout.gather(shards)
+
+        with axes.placed(layout.placement()):
+            update = optimizer.update(loss_functions(residuals, batch, layout, whole), own, opt_state)
         return update.params, update.state, _metrics(update.info, update.parts)
 
-    sharded = jax.shard_map(on_device, mesh=mesh, in_specs=(P(), P(), P(DATA)), out_specs=P())
-
     def step(state: TrainState, batch: Batch) -> tuple[TrainState, Metrics]:
-        batch = objective.prepare(batch, jax.random.fold_in(state.key, state.step))
-        plan.check_rows(batch)
-        params, opt_state, metrics = sharded(state.params, state.opt_state, cast(batch, plan.precision))
+        batch = cast(objective.prepare(batch, jax.random.fold_in(state.key, state.step)), plan.precision)
+        sharded = jax.shard_map(
+            on_device,
+            mesh=layout.mesh,
+            in_specs=(stored, moments, layout.batch(batch)),
+            out_specs=(held, moments, layout.whole),
+        )
+        params, opt_state, metrics = sharded(state.params, state.opt_state, batch)
+        params = jax.lax.with_sharding_constraint(params, shardings.params)  # from ZeRO 1 on: gathers the shards
         return TrainState(state.step + 1, params, opt_state, state.key), metrics
 
     def steps(state: TrainState, batches: Batch) -> tuple[TrainState, Metrics]:
         return jax.lax.scan(step, state, batches, length=repeat)
 
-    whole = plan.replicated()
+    whole = layout.shardings(layout.whole)
+    shardings = TrainState(whole, layout.shardings(stored), layout.shardings(moments), whole)
     function = step if repeat == 1 else steps
-    jitted = jax.jit(function, donate_argnums=0, in_shardings=(whole, None), out_shardings=whole)
-    return Step(jitted, whole, repeat)
+    jitted = jax.jit(function, donate_argnums=0, in_shardings=(shardings, None), out_shardings=(shardings, whole))
+    return Step(jitted, shardings, repeat)
 
 
-def _assembler(model: nnx.Module, plan: Plan) -> Callable[[PyTree], nnx.Module]:
+def _abstract_state(model: nnx.Module, optimizer: Optimizer, plan: Plan) -> TrainState:
+    """Shapes of the state: parameters and what the optimizer keeps for them."""
+    return jax.eval_shape(lambda: TrainState.start(model, optimizer, jax.random.key(0), plan.precision))
+
+
+def _assembler(model: nnx.Module, layout: Layout) -> Callable[[PyTree], nnx.Module]:
     """params -> model. Constants are kept on the host, so that they belong to no device."""
     graphdef, _, constants = nnx.split(model, nnx.Param, ...)
-    constants = cast(jax.device_get(constants), plan.precision)
-    return lambda params: nnx.merge(graphdef, params, jax.tree.map(jnp.asarray, constants))
+    precision = layout.plan.precision
+    constants = cast(jax.device_get(constants), precision)
+
+    def assemble(params: PyTree) -> nnx.Module:
+        if precision == "bfloat16":
+            params = jax.tree.map(lambda leaf: leaf.astype(jnp.bfloat16), params)
+        return nnx.merge(graphdef, layout.mark(params), jax.tree.map(jnp.asarray, constants))
+
+    return assemble
+
+
+def _refuse_unsuited(layout: Layout, objective: Objective, optimizer: Optimizer) -> None:
+    plan = layout.plan
+    if not optimizer.is_elementwise and (plan.zero or plan.used("tensor", "pipeline", "expert")):
+        raise ConfigError(
+            "this optimizer needs whole parameters on every device",
+            expected="one that treats every number on its own (adam, adamw, sgd)",
+            got=f"{type(optimizer).__name__} with zero {plan.zero}, tensor {plan.tensor}, "
+            f"pipeline {plan.pipeline}, expert {plan.expert}",
+            reason="orthogonalized, quasi-Newton and least-squares steps mix the numbers of a matrix, or of all",
+            fix="optimizer: adam   # or a plan of data and domain alone",
+        )
+    if plan.domain > 1 and layout.space is not None and not objective.splits_space:
+        raise ConfigError(
+            "this loss needs whole fields on every device",
+            expected="a loss of the misfit to data alone",
+            got=f"{type(objective).__name__} with domain {plan.domain}",
+            reason="derivatives on the grid are taken by transforms over whole axes",
+            fix=f"plan: {{data: {plan.domain}, domain: 1}}, or objective: {{data: 1.0, residual: 0.0}}",
+        )
 
 
 def _metrics(info: Parts, parts: Parts) -> Metrics:

@@ -9,7 +9,7 @@ import jax
 import jax.numpy as jnp
 import optax
 
-from sciml.training.optimizer import LossFunctions, Optimizer, Update, global_norm
+from sciml.training.optimizer import LossFunctions, Optimizer, Update
 from sciml.types import PyTree
 
 
@@ -25,6 +25,12 @@ class FirstOrder(Optimizer):
     transformation: optax.GradientTransformation
     learning_rate: optax.Schedule
     clip: float | None = None
+    elementwise: bool = True
+
+    @property
+    def is_elementwise(self) -> bool:
+        """Whether the transformation treats every number on its own."""
+        return self.elementwise
 
     def init(self, params: PyTree) -> PyTree:
         """Step counter and the transformation's own state."""
@@ -33,7 +39,7 @@ class FirstOrder(Optimizer):
     def update(self, functions: LossFunctions, params: PyTree, state: PyTree) -> Update:
         """One gradient, one update."""
         (loss, parts), gradient = functions.value_and_grad(params)
-        norm = global_norm(gradient)
+        norm = functions.norm(gradient)
         if self.clip is not None:
             factor = jnp.minimum(1.0, self.clip / jnp.maximum(norm, jnp.finfo(norm.dtype).tiny))
             gradient = jax.tree.map(lambda g: g * factor.astype(g.dtype), gradient)

@@ -15,16 +15,24 @@ import jax
 import jax.numpy as jnp
 from flax import nnx
 
+from sciml import axes
 from sciml.errors import ConfigError
 from sciml.types import Array, Key
 
 Batch: TypeAlias = dict[str, Any]
 """Name to array (JAX or NumPy), rows along the first axis."""
 Residuals: TypeAlias = dict[str, Array]
+PENALTY = "penalty/"
+"""Start of the names of residuals that come from the model itself."""
 
 
 class Objective(abc.ABC):
     """A least-squares goal: loss = sum over the named terms of the mean of their squared residuals."""
+
+    @property
+    def splits_space(self) -> bool:
+        """Whether its residuals can be taken on a part of the grid (a split axis `space`)."""
+        return False
 
     def prepare(self, batch: Batch, key: Key) -> Batch:
         """Complete a batch before it is spread over devices, for instance by drawing collocation points.
@@ -62,10 +70,10 @@ class Data(Objective):
     scales: tuple[float, ...] | None = None
 
     def residuals(self, model: nnx.Module, batch: Batch) -> Residuals:
-        """One term per output: shape (rows, *shape of the output)."""
-        predictions = _predict(model, _inputs(self, batch))
+        """One term per output, shape (rows, *shape of the output), and the model's own penalties."""
+        predictions = predict_batch(model, _inputs(self, batch))
         scales = self.scales or (1.0,) * len(self.outputs)
-        rows = {}
+        rows = {name: values for name, values in predictions.items() if name.startswith(PENALTY)}
         for name, scale in zip(self.outputs, scales, strict=True):
             prediction, truth = predictions[name], batch[name]
             _refuse_shape(name, prediction, truth)
@@ -95,6 +103,11 @@ class Weighted(Objective):
                 fix="leave out the terms that should not count",
             )
 
+    @property
+    def splits_space(self) -> bool:
+        """If all of them do."""
+        return all(objective.splits_space for objective, _ in self.terms.values())
+
     def prepare(self, batch: Batch, key: Key) -> Batch:
         """Every inner objective completes the batch in turn, each with its own key."""
         for number, (objective, _) in enumerate(self.terms.values()):
@@ -119,9 +132,14 @@ def _inputs(data: Data, batch: Batch) -> Batch:
     return {name: batch[name] for name in names}
 
 
-def _predict(model: Callable[[Batch], Batch], inputs: Batch) -> Batch:
-    """The model handles one sample; batching is vmap."""
-    return jax.vmap(lambda sample: model(sample))(inputs)
+def predict_batch(model: Callable[[Batch], Batch], inputs: Batch) -> Batch:
+    """Outputs of a model for rows of inputs: `vmap` over its one sample, unless it has its own `predict_batch`.
+
+    Such a model may work on several rows in turn (a pipeline), and may add entries named `penalty/...`:
+    further residuals that it asks to be trained with, rows along the first axis.
+    """
+    own = getattr(model, "predict_batch", None)
+    return own(inputs) if own else jax.vmap(lambda sample: model(sample))(inputs)
 
 
 def _refuse_shape(name: str, prediction: Array, truth: Array) -> None:
@@ -135,7 +153,8 @@ def _refuse_shape(name: str, prediction: Array, truth: Array) -> None:
 
 
 def _relative(difference: Array, truth: Array) -> Array:
-    axes = tuple(range(1, truth.ndim))
-    size = truth.size // truth.shape[0]
-    norm = jnp.sqrt(jnp.sum(truth.astype(difference.dtype) ** 2, axis=axes, keepdims=True))
+    inner = tuple(range(1, truth.ndim))
+    size = truth.size // truth.shape[0] * axes.parts(axes.SPACE)
+    squares = jnp.sum(truth.astype(difference.dtype) ** 2, axis=inner, keepdims=True)
+    norm = jnp.sqrt(axes.total(squares, axes.SPACE))
     return difference * (size**0.5 / jnp.where(norm > 0, norm, size**0.5))

@@ -37,12 +37,14 @@ class LossFunctions(NamedTuple):
     normal_equations: params -> NormalEquations; needs real parameters.
     curvature: (params, direction) -> Jᵀ r'', with r'' the second derivative of the residuals along
       `direction` (a tree like params); flat, shape (parameters,).
+    norm: gradient -> its Euclidean norm, over all devices where each has a part.
     """
 
     value: Callable[[PyTree], tuple[Scalar, Parts]]
     value_and_grad: Callable[[PyTree], tuple[tuple[Scalar, Parts], PyTree]]
     normal_equations: Callable[[PyTree], NormalEquations]
     curvature: Callable[[PyTree, PyTree], Array]
+    norm: Callable[[PyTree], Scalar]
 
 
 class Update(NamedTuple):
@@ -56,6 +58,11 @@ class Update(NamedTuple):
 
 class Optimizer(abc.ABC):
     """A rule that improves parameters. Its state is a PyTree of arrays, made by `init`."""
+
+    @property
+    def is_elementwise(self) -> bool:
+        """Whether it can be applied to parts of the parameters, each on its own device (ZeRO, split layers)."""
+        return False
 
     @abc.abstractmethod
     def init(self, params: PyTree) -> PyTree:

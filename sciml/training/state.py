@@ -13,7 +13,8 @@ from flax import nnx
 from sciml.training.optimizer import Optimizer
 from sciml.types import Array, Key, PyTree
 
-Precision: TypeAlias = Literal["float32", "float64"]
+Precision: TypeAlias = Literal["bfloat16", "float32", "float64"]
+"""Of arithmetic; with bfloat16, parameters, optimizer state, batches and losses are float32."""
 T = TypeVar("T")
 
 
@@ -56,8 +57,9 @@ def parameter_count(model: nnx.Module) -> int:
 
 
 def cast(tree: T, precision: Precision) -> T:
-    """The tree with its floating and complex arrays in `precision`; integers and keys are left alone."""
-    kinds = {"f": np.dtype(precision), "c": np.result_type(precision, np.complex64)}
+    """The tree with its floating and complex arrays in the precision of storage; integers and keys are left alone."""
+    kept = "float32" if precision == "bfloat16" else precision
+    kinds = {"f": np.dtype(kept), "c": np.result_type(kept, np.complex64)}
 
     def convert(leaf: Array) -> Array:
         kind = kinds.get(getattr(getattr(leaf, "dtype", None), "kind", ""))

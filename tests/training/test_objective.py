@@ -14,6 +14,7 @@ from tiny_models import Curve, TinyFourier, TinyMLP, field_batch, pins, scalar_b
 
 from sciml.errors import ConfigError
 from sciml.metrics import sample_errors
+from sciml.parallel.layout import Layout
 from sciml.parallel.losses import loss_functions
 from sciml.parallel.plan import Plan
 from sciml.training.objective import Data, Weighted
@@ -70,12 +71,12 @@ def test_missing_entries_and_wrong_shapes_are_named():
         Data(("y",)).residuals(model, {**batch, "y": np.zeros((16, 2))})
 
 
-def _in_plan(plan, function, residuals, params, batch):
+def _in_plan(plan, model, function, residuals, params, batch):
     """Call `function(loss_functions, params)` inside the plan's shard_map."""
     inside = jax.shard_map(
-        lambda p, b: function(loss_functions(residuals, b, plan), p),
+        lambda p, b: function(loss_functions(residuals, b, Layout.of(model, plan)), p),
         mesh=plan.mesh(),
-        in_specs=(P(), P("data")),
+        in_specs=(P(), P("data") if plan.data > 1 else P()),
         out_specs=P(),
     )
     return jax.jit(inside)(params, batch)
@@ -96,15 +97,15 @@ def test_normal_equations_and_curvature_are_those_of_the_whole_residual(plan):
         return jnp.concatenate([r / r.size**0.5 for r in residuals(unravel(vector), batch).values()])
 
     jacobian = jax.jacfwd(whole)(flat)
-    system = _in_plan(plan, lambda f, p: f.normal_equations(p), residuals, params, batch)
+    system = _in_plan(plan, model, lambda f, p: f.normal_equations(p), residuals, params, batch)
     assert_close(system.matrix, jacobian.T @ jacobian, rtol=1e-11, atol=1e-13)
     assert_close(system.gradient, jacobian.T @ whole(flat), rtol=1e-11, atol=1e-13)
     assert_close(system.loss, jnp.sum(whole(flat) ** 2), rtol=1e-13)
     direction = jnp.cos(jnp.arange(flat.size, dtype=float))
     second = jax.jvp(lambda v: jax.jvp(whole, (v,), (direction,))[1], (flat,), (direction,))[1]
-    bend = _in_plan(plan, lambda f, p: f.curvature(p, unravel(direction)), residuals, params, batch)
+    bend = _in_plan(plan, model, lambda f, p: f.curvature(p, unravel(direction)), residuals, params, batch)
     assert_close(bend, jacobian.T @ second, rtol=1e-11, atol=1e-12)
-    (_, _), gradient = _in_plan(plan, lambda f, p: f.value_and_grad(p), residuals, params, batch)
+    (_, _), gradient = _in_plan(plan, model, lambda f, p: f.value_and_grad(p), residuals, params, batch)
     assert_close(ravel_pytree(gradient)[0], 2.0 * jacobian.T @ whole(flat), rtol=1e-11, atol=1e-13)
 
 
@@ -121,7 +122,7 @@ def test_the_gradient_of_a_complex_parameter_points_uphill():
         square = sum(jnp.sum(jnp.abs(g) ** 2) for g in jax.tree.leaves(gradient))
         return (loss - functions.value(moved)[0]) / 1e-6, square
 
-    slope, expected = _in_plan(Plan(), both, residuals, params, batch)
+    slope, expected = _in_plan(Plan(), model, both, residuals, params, batch)
     assert_close(slope, expected, rtol=1e-3)  # first order: curvature times the length 1e-6
 
 
@@ -134,4 +135,4 @@ def test_rows_that_belong_to_nothing_are_refused_by_least_squares():
         return {"y": y.reshape(8, 2).sum(1)}
 
     with pytest.raises(ConfigError, match="rows belong to rows"):
-        _in_plan(Plan(), lambda f, p: f.normal_equations(p).loss, reduced, params, scalar_batch())
+        _in_plan(Plan(), TinyMLP(nnx.Rngs(0)), lambda f, p: f.normal_equations(p).loss, reduced, params, scalar_batch())

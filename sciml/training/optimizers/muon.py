@@ -39,4 +39,4 @@ class Muon:
         course = Course(self.learning_rate, self.final, self.warmup, steps)
         # optax returns updates to be added; FirstOrder subtracts a direction.
         direction = optax.chain(optax.contrib.muon(1.0, beta=self.momentum), optax.scale(-1.0))
-        return FirstOrder(direction, schedule(self.schedule, course), self.clip)
+        return FirstOrder(direction, schedule(self.schedule, course), self.clip, elementwise=False)

@@ -1,0 +1,139 @@
+"""Equal stages on devices in a row: portions of a batch pass through them one after the other.
+
+A stage is the layers that one device has. With S stages and M portions (microbatches) a device is idle, or works
+on nothing, for S - 1 of M + S - 1 steps of the forward pass. Sources: GPipe, arXiv:1811.06965; 1F1B,
+arXiv:1806.03377.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, final
+
+import jax
+import jax.numpy as jnp
+
+from sciml import axes
+from sciml.axes import LAYERS
+from sciml.errors import ConfigError
+from sciml.training.objective import Batch
+from sciml.training.optimizer import Parts
+from sciml.types import Array, PyTree
+
+Stage = Callable[[PyTree], PyTree]
+
+
+@final
+@dataclass(frozen=True)
+class Known:
+    """Stands for a model in an objective where the outputs for the rows at hand are known already."""
+
+    outputs: Batch
+
+    def predict_batch(self, inputs: Batch) -> Batch:
+        """The outputs, whatever the inputs."""
+        del inputs
+        return self.outputs
+
+
+def gpipe(stage: Stage, states: PyTree, microbatches: int) -> PyTree:
+    """All rows of `states` through all stages, known to every device in the end. Differentiable.
+
+    The backward pass runs the portions back in the opposite order, when all are through: what a stage keeps
+    for it grows with their number.
+    """
+    count, here = axes.parts(LAYERS), axes.index(LAYERS)
+    portions = portioned(states, microbatches)
+
+    def tick(arriving: PyTree, time: Array) -> tuple[PyTree, PyTree]:
+        fresh = _at(portions, jnp.minimum(time, microbatches - 1))
+        leaving = stage(_where(here == 0, fresh, arriving))
+        return _passed_on(leaving), leaving
+
+    nothing = jax.tree.map(lambda a: jnp.zeros_like(a[0]), portions)
+    nothing = axes.settled(lambda arriving: tick(arriving, jnp.asarray(0))[0], nothing)
+    _, left = jax.lax.scan(tick, nothing, jnp.arange(microbatches + count - 1))
+    done = jax.tree.map(lambda a: a[count - 1 :].reshape(-1, *a.shape[2:]), left)
+    return jax.tree.map(lambda a: axes.total(jnp.where(here == count - 1, a, 0), LAYERS), done)
+
+
+def one_f_one_b(
+    before: Callable[[PyTree, Batch], PyTree],
+    stage: Callable[[PyTree, PyTree], PyTree],
+    loss_after: Callable[[PyTree, PyTree, Batch], Parts],
+    params: PyTree,
+    batch: Batch,
+    microbatches: int,
+) -> tuple[Parts, PyTree]:
+    """Sums over all portions of the loss parts, and the gradient of their total.
+
+    before: (params, rows) -> what enters the first stage; stage: (params, states) -> states; loss_after:
+    (params, states, rows) -> parts of the loss. `params` are this device's: leaves that differ along the mesh
+    axis of the stages are the layers of its own stage, the gradients of all others are added over the stages.
+
+    In each tick a stage takes one portion forward and another one backward, of which it kept the input only:
+    what is kept does not grow with the number of portions, for M + 2S - 2 ticks with one forward pass more.
+    """
+    count, here, axis = axes.parts(LAYERS), axes.index(LAYERS), axes.mesh_axis(LAYERS)
+    first, last, slots = here == 0, here == count - 1, 2 * count - 1
+    shared = jax.tree.map(lambda leaf: axis not in axes.varying(leaf), params)
+    params = jax.tree.map(lambda leaf: axes.vary(leaf, [axis]), params)
+    portions = portioned(batch, microbatches)
+
+    def whole(params: PyTree, arriving: PyTree, rows: Batch) -> tuple[PyTree, Parts]:
+        leaving = stage(params, _where(first, before(params, rows), arriving))
+        return leaving, loss_after(params, leaving, rows)
+
+    def tick(carry: tuple[Any, ...], time: Array) -> tuple[tuple[Any, ...], None]:
+        arriving, slope, kept, parts, gradient = carry
+        forth, back = time - here, time - (2 * count - 2 - here)
+        kept = jax.tree.map(lambda a, x: jax.lax.dynamic_update_index_in_dim(a, x, forth % slots, 0), kept, arriving)
+        leaving = stage(params, _where(first, before(params, _at(portions, forth)), arriving))
+        rows, valid = _at(portions, back), (back >= 0) & (back < microbatches)
+        primal, pull = jax.vjp(lambda p, a: whole(p, a, rows), params, _at(kept, back % slots))
+        wanted = jax.tree.map(lambda s: jnp.where(valid & ~last, s, 0), slope)
+        counted = jax.tree.map(lambda x: jnp.where(valid & last, jnp.ones_like(x), 0), primal[1])
+        by_params, by_arriving = pull(jax.tree.map(axes.varying_like, (wanted, counted), primal))
+        parts = jax.tree.map(lambda total, x: total + jnp.where(valid & last, x, 0), parts, primal[1])
+        gradient = jax.tree.map(jnp.add, gradient, by_params)
+        return (_passed_on(leaving), _passed_on(by_arriving, -1), kept, parts, gradient), None
+
+    rows = _at(portions, 0)
+    state = jax.tree.map(lambda a: jnp.zeros(a.shape, a.dtype), jax.eval_shape(before, params, rows))
+    parts = jax.tree.map(lambda a: jnp.zeros(a.shape, a.dtype), jax.eval_shape(loss_after, params, state, rows))
+    kept = jax.tree.map(lambda a: jnp.zeros((slots, *a.shape), a.dtype), state)
+    start = (state, state, kept, parts, jax.tree.map(jnp.zeros_like, params))
+    start = axes.settled(lambda carry: tick(carry, jnp.asarray(0))[0], start)
+    (_, _, _, parts, gradient), _ = jax.lax.scan(tick, start, jnp.arange(microbatches + 2 * count - 2))
+    gradient = jax.tree.map(lambda g, alike: jax.lax.psum(g, axis) if alike else g, gradient, shared)
+    return jax.tree.map(lambda x: jax.lax.psum(x, axis), parts), gradient
+
+
+def portioned(rows: PyTree, microbatches: int) -> PyTree:
+    """Rows `(n, ...)` as `(microbatches, n / microbatches, ...)`. ConfigError where that does not divide."""
+    bad = sorted({a.shape[0] for a in jax.tree.leaves(rows) if a.shape[0] % microbatches})
+    if bad:
+        raise ConfigError(
+            "the rows on each device do not divide into microbatches",
+            expected=f"a multiple of {microbatches} rows per device",
+            got=", ".join(map(str, bad)),
+            fix="a batch or a number of microbatches that fit: rows = data x fsdp x expert x microbatches x n",
+        )
+    return jax.tree.map(lambda a: a.reshape(microbatches, -1, *a.shape[1:]), rows)
+
+
+def _passed_on(tree: PyTree, by: int = 1) -> PyTree:
+    """From each stage to the next one, or with -1 to the one before; the stage at the start gets zeros."""
+    axis, count = axes.mesh_axis(LAYERS), axes.parts(LAYERS)
+    pairs = [(i, i + by) for i in range(count) if 0 <= i + by < count]
+    return jax.tree.map(lambda a: jax.lax.ppermute(a, axis, pairs), tree)
+
+
+def _at(tree: PyTree, index: Array | int) -> PyTree:
+    """One portion; indices outside give the first or the last."""
+    return jax.tree.map(lambda a: jax.lax.dynamic_index_in_dim(a, index, keepdims=False), tree)
+
+
+def _where(condition: Array | bool, yes: PyTree, no: PyTree) -> PyTree:
+    return jax.tree.map(lambda a, b: jnp.where(condition, a, b), yes, no)
