@@ -21,7 +21,7 @@ from sciml.calculus.spectral import Spectral
 from sciml.domain import Grid
 from sciml.errors import ConfigError
 from sciml.problem import Problem
-from sciml.training.objective import Batch, Objective, Residuals
+from sciml.training.objective import Batch, Objective, Residuals, predict_batch
 from sciml.types import Array
 
 Place = tuple[str, str]
@@ -49,7 +49,7 @@ class GridResidual(Objective):
 
     def residuals(self, model: nnx.Module, batch: Batch) -> Residuals:
         """Rows are samples: shape (rows, *frames, *grid)."""
-        predicted = jax.vmap(lambda sample: model(sample))(batch)
+        predicted = predict_batch(model, batch)
         known = {name: batch[name] for name in self.places}
         return jax.vmap(self._sample)({n: predicted[n] for n in self.problem.field_names}, known)
 
