@@ -69,6 +69,11 @@ class Data(Objective):
     inputs: tuple[str, ...] | None = None
     scales: tuple[float, ...] | None = None
 
+    @property
+    def splits_space(self) -> bool:
+        """Every point on its own; norms are summed over the parts."""
+        return True
+
     def residuals(self, model: nnx.Module, batch: Batch) -> Residuals:
         """One term per output, shape (rows, *shape of the output), and the model's own penalties."""
         predictions = predict_batch(model, _inputs(self, batch))
