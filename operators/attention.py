@@ -49,11 +49,15 @@ class Attention(nnx.Module):
         def random(*shape: int) -> Array:
             return jax.random.normal(rngs.params(), shape, dtype)
 
-        self.pair = nnx.Param(scale * random(width, 2, heads, size), axes=(None, None, HEADS, None))
-        self.value = nnx.Param(scale * random(width, heads, size), axes=(None, HEADS, None))
-        self.outer = nnx.Param(gain * scale * random(heads, size, width), axes=(HEADS, None, None))
-        self.sharpness = nnx.Param(jnp.ones((heads, 1), dtype), axes=(HEADS, None))
-        self.near = nnx.Param(0.1 * scale * random(width, heads, 2, waves), axes=(None, HEADS, None, None))
+        def matrix(value: Array, names: tuple[str | None, ...], ins: tuple[int, ...], outs: tuple[int, ...]):
+            return nnx.Param(value, axes=names, matrix=(ins, outs))
+
+        self.pair = matrix(scale * random(width, 2, heads, size), (None, None, HEADS, None), (-4,), (-2, -1))
+        self.value = matrix(scale * random(width, heads, size), (None, HEADS, None), (-3,), (-2, -1))
+        self.outer = matrix(gain * scale * random(heads, size, width), (HEADS, None, None), (-3, -2), (-1,))
+        near = 0.1 * scale * random(width, heads, 2, waves)
+        self.near = matrix(near, (None, HEADS, None, None), (-4,), (-3, -2, -1))
+        self.sharpness = nnx.Param(jnp.ones((heads,), dtype), axes=(HEADS,))
         self.nearness = nnx.Param(waves**-0.5 * random(heads, 2, waves), axes=(HEADS, None, None))
 
     def __call__(
@@ -63,7 +67,7 @@ class Attention(nnx.Module):
         x, y = axes.spread(x, HEADS), axes.spread(y, HEADS)
         pair = jnp.einsum("td,dnhc->nthc", x, self.pair[...])
         pair = pair * jax.lax.rsqrt(jnp.mean(pair**2, -1, keepdims=True) + 1e-6)
-        query, key = pair[0] * self.sharpness[...] / pair.shape[-1] ** 0.5, pair[1]
+        query, key = pair[0] * self.sharpness[...][:, None] / pair.shape[-1] ** 0.5, pair[1]
         value = jnp.einsum("td,dhc->thc", y, self.value[...])
         near = jnp.einsum("td,dhpw->thpw", x, self.near[...]) + self.nearness[...]
         query = jnp.concatenate([query, turned(near, angles)], -1)

@@ -32,10 +32,10 @@ class GatedPerceptron(nnx.Module):
     ) -> None:
         self.activation: Activation = activation
         first, last = (1.0 / width) ** 0.5, gain * (1.0 / hidden) ** 0.5
-        self.inner = nnx.Param(
-            first * jax.random.normal(rngs.params(), (width, 2, hidden), dtype), axes=(None, None, HIDDEN)
-        )
-        self.outer = nnx.Param(last * jax.random.normal(rngs.params(), (hidden, width), dtype), axes=(HIDDEN, None))
+        inner = first * jax.random.normal(rngs.params(), (width, 2, hidden), dtype)
+        outer = last * jax.random.normal(rngs.params(), (hidden, width), dtype)
+        self.inner = nnx.Param(inner, axes=(None, None, HIDDEN), matrix=((-3,), (-1,)))
+        self.outer = nnx.Param(outer, axes=(HIDDEN, None), matrix=((-2,), (-1,)))
 
     def __call__(self, x: Float[Array, "*rows width"]) -> Float[Array, "*rows width"]:
         inner = jnp.einsum("...d,dnh->n...h", axes.spread(x, HIDDEN), self.inner[...])
@@ -75,8 +75,8 @@ class Experts(nnx.Module):
         inner = jax.random.normal(rngs.params(), (count, width, 2, hidden), dtype)
         outer = jax.random.normal(rngs.params(), (count, hidden, width), dtype)
         self.router = Dense(width, count, dtype=dtype, rngs=rngs)
-        self.inner = nnx.Param(first * inner, axes=(EXPERTS, None, None, HIDDEN))
-        self.outer = nnx.Param(last * outer, axes=(EXPERTS, HIDDEN, None))
+        self.inner = nnx.Param(first * inner, axes=(EXPERTS, None, None, HIDDEN), matrix=((-3,), (-1,)))
+        self.outer = nnx.Param(last * outer, axes=(EXPERTS, HIDDEN, None), matrix=((-2,), (-1,)))
 
     def __call__(self, x: Float[Array, "tokens width"]) -> tuple[Float[Array, "tokens width"], Float[Array, " groups"]]:
         """The result, and for each group the squared coefficient of variation of the experts' shares.

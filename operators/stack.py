@@ -36,8 +36,9 @@ class Stack(nnx.Module):
         stacked = jax.tree.map(lambda *leaves: jnp.stack(leaves), *states)
         variables = jax.tree.leaves(stacked, is_leaf=lambda leaf: isinstance(leaf, nnx.Variable))
         for variable in variables:
-            names = variable.get_metadata().get("axes") or (None,) * (variable[...].ndim - 1)
-            variable.set_metadata(axes=(LAYERS, *names))
+            noted, ndim = variable.get_metadata(), variable[...].ndim - 1
+            variable.set_metadata(axes=(LAYERS, *(noted.get("axes") or (None,) * ndim)))
+            variable.set_metadata(matrix=noted.get("matrix", ((-2,), (-1,)) if ndim == 2 else ()))
         nnx.update(self.block, stacked)
 
     def __call__(self, state: Travelling) -> Travelling:

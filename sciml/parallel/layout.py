@@ -93,7 +93,7 @@ class Layout:
         """Partition specs of whole parameters, or of a state made of them, stored in parts over `fsdp` or not."""
 
         def spec(leaf: Any) -> P:
-            if not isinstance(leaf, nnx.Variable):
+            if not isinstance(leaf, nnx.Variable) or not jax.tree.leaves(leaf):  # masked by the optimizer
                 return P()
             known = _leaf(self.plan, leaf)
             split = list(known.split)
