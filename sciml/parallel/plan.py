@@ -43,7 +43,7 @@ class Plan:
     and of a batch. domain: parts of space, or of the points of a model without a grid.
     accumulate: portions in which each device works through its rows. remat: recompute activations in the backward
     pass. microbatches, schedule: of the pipeline. attention, transform: how split tokens and split grids meet.
-    compress, rank: of the gradients that cross `data`. rules: changes to RULES, logical axis -> mesh axis or None.
+    compress, rank, warmup: of the gradients that cross `data`. rules: changes to RULES, logical axis -> mesh axis or None.
     precision: of parameters, batches and arithmetic; bfloat16 keeps float32 parameters.
     Raises ConfigError for sizes or combinations that no set of devices can follow.
     """
@@ -63,6 +63,7 @@ class Plan:
     transform: Transform = "dft"
     compress: Compression = "none"
     rank: int = 4
+    warmup: int = 100
     precision: Precision = "float64"
     rules: Mapping[str, str | None] = field(default_factory=dict)
 
@@ -135,7 +136,8 @@ class Plan:
 
 
 def _refuse_bad_sizes(plan: Plan) -> None:
-    counts = {f.name: getattr(plan, f.name) for f in fields(plan) if f.type == "int" and f.name not in (DATA, "zero")}
+    free = (DATA, "zero", "warmup")
+    counts = {f.name: getattr(plan, f.name) for f in fields(plan) if f.type == "int" and f.name not in free}
     bad = {name: value for name, value in counts.items() if value < 1}
     if plan.data < -1 or plan.data == 0:
         bad[DATA] = plan.data

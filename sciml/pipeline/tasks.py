@@ -61,8 +61,8 @@ class Context:
 
     def plan(self, section: ModelSection) -> Plan:
         """The layout over devices of one model's training."""
-        wanted = self.recipe.plan
-        return Plan(data=wanted.data, accumulate=wanted.accumulate, precision=section.train.precision)
+        wanted = self.recipe.plan.model_dump(exclude={"auto"})
+        return Plan(**wanted, precision=section.train.precision)
 
 
 @dataclass(frozen=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -9,8 +10,9 @@ from typing import Any
 from pydantic_core import InitErrorDetails
 
 from sciml.recipe.components import Component, find
+from sciml.recipe.layout import PlanSection
 from sciml.recipe.messages import missing_key, problem, unknown_key
-from sciml.recipe.sections import FileData, GeneratedData, ModelSection, PlanSection, ProblemSection
+from sciml.recipe.sections import FileData, GeneratedData, ModelSection, ProblemSection
 from sciml.registry import ComponentInfo, suggestion
 
 Found = Iterator[InitErrorDetails]
@@ -148,13 +150,14 @@ def _quantities_once(sections: Sections) -> Found:
 
 def _batches_fit(sections: Sections) -> Found:
     available = sections.data.samples.train if isinstance(sections.data, GeneratedData) else None
-    devices = sections.plan.data if sections.plan else 1
+    factors = sections.plan.row_parts if sections.plan else {}
+    parts = math.prod(factors.values())
     for name, model in sections.models.items():
         where, batch = ("models", name, "train", "batch"), model.train.batch
         if available is not None and batch > available and not model.of_one_instance:
             yield problem(where, f"must be <= data.samples.train, which is {available}", batch)
-        if devices > 1 and batch % devices:
-            yield problem(where, f"must be a multiple of plan.data, which is {devices}", batch)
+        if batch % parts and not model.of_one_instance:
+            yield problem(where, f"must be a multiple of plan.{' x '.join(factors)}, which is {parts}", batch)
 
 
 def _instance_is_there(sections: Sections) -> Found:

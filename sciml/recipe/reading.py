@@ -11,12 +11,14 @@ from pydantic import TypeAdapter, ValidationError
 from sciml.recipe import document
 from sciml.recipe.checks import Sections, mistakes
 from sciml.recipe.document import Document
+from sciml.recipe.layout import PlanField
 from sciml.recipe.messages import RecipeError, failure, lines
 from sciml.recipe.overrides import overridden
 from sciml.recipe.recipe import Recipe
-from sciml.recipe.sections import DataSection, ModelSection, PlanSection, ProblemSection
+from sciml.recipe.sections import DataSection, ModelSection, ProblemSection
 
 DATA: TypeAdapter[Any] = TypeAdapter(DataSection)
+PLAN: TypeAdapter[Any] = TypeAdapter(PlanField)
 
 
 def read(path: Path | str, overrides: Sequence[str] = ()) -> Recipe:
@@ -62,7 +64,7 @@ def _sound_sections(values: Mapping[str, Any], context: dict[str, Any]) -> Secti
         for name, model in (models.items() if isinstance(models, Mapping) else ())
     }
     problem = sound(ProblemSection.model_validate, values["problem"]) if "problem" in values else None
-    plan = sound(PlanSection.model_validate, values.get("plan", {}))
+    plan = sound(PLAN.validate_python, values.get("plan", {}))
     data = sound(DATA.validate_python, values.get("data"))
     sound_models = {name: model for name, model in checked.items() if model is not None}
     return Sections(problem, data, sound_models, plan, complete=False)

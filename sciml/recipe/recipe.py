@@ -14,9 +14,10 @@ from sciml import registry
 from sciml.recipe import document
 from sciml.recipe.checks import Sections, mistakes
 from sciml.recipe.components import plain
+from sciml.recipe.layout import PlanField, PlanSection
 from sciml.recipe.messages import failure
 from sciml.recipe.paths import ModelName, Name
-from sciml.recipe.sections import DataSection, FileData, ModelSection, PlanSection, ProblemSection, Section
+from sciml.recipe.sections import DataSection, FileData, ModelSection, ProblemSection, Section
 from sciml.recipe.values import Natural, Text
 
 
@@ -35,7 +36,7 @@ class Recipe(Section):
     problem: ProblemSection | None = None
     data: DataSection
     models: Annotated[dict[ModelName, ModelSection], MinLen(1)]
-    plan: PlanSection = PlanSection()
+    plan: PlanField = PlanSection()
 
     @model_validator(mode="after")
     def _sections_fit_together(self) -> Self:

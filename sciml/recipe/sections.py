@@ -30,6 +30,7 @@ from sciml.recipe.values import WHOLE, Count, Natural, Number, Positive, Switch,
 
 AxisName = Literal["x", "y", "z"]
 Precision = Literal["float32", "float64"]
+Arithmetic = Literal["bfloat16", "float32", "float64"]
 OneOrMore = BeforeValidator(
     lambda value: [value] if isinstance(value, str) else value, json_schema_input_type=str | tuple[str, ...]
 )
@@ -255,7 +256,9 @@ class TrainSection(Section):
     batch: Count = Field(default=32, description="samples per step, over all devices")
     objective: ObjectiveSection = ObjectiveSection()
     checkpoint_every: Count = Field(default=500, description="steps between checkpoints")
-    precision: Precision = "float32"
+    precision: Arithmetic = Field(
+        default="float32", description="of parameters, batches and arithmetic; bfloat16 keeps float32 parameters"
+    )
 
 
 class ModelSection(Section):
@@ -304,18 +307,3 @@ class ModelSection(Section):
     def _beside_each_other(self, handler: SerializerFunctionWrapHandler, info: SerializationInfo) -> dict[str, Any]:
         del info
         return {**self.component.plain(), "train": handler(self)["train"]}
-
-
-class PlanSection(Section):
-    """How a training is laid over devices."""
-
-    data: Annotated[int, Strict(), Ge(-1), WHOLE] = Field(
-        default=1, description="devices that share a batch; -1 takes all"
-    )
-    accumulate: Count = Field(default=1, description="portions in which each device works through its share")
-
-    @model_validator(mode="after")
-    def _has_devices(self) -> Self:
-        if self.data == 0:
-            raise failure([problem(("data",), "must be >= 1, or -1 for all devices", self.data)])
-        return self

@@ -136,7 +136,7 @@ def test_an_empty_boundary_set_is_refused(folder):
         ("initial: {u: {", "initial: {v: {", "6:3: problem.initial: no initial field for 'u'"),
         ("[final_energy]", "[final_energy, final_energy]", "data.quantities.1: is there twice (got 'final_energy')"),
         ("steps: 400", "steps: 400, objective: {data: 0}", "data or residual must be > 0"),
-        ("steps: 400", "steps: 400, precision: float16", "must be 'float32' or 'float64' (got 'float16')"),
+        ("steps: 400", "steps: 400, precision: float16", "must be 'bfloat16', 'float32' or 'float64' (got 'float16')"),
         ("  fno:\n", "  fno.2:\n", "15:3: models.fno.2: must not contain a dot (got 'fno.2')"),
         ("  fno:\n", "  a/b:\n", "must be usable as a file name"),
         ("seed: 0", "plan: {data: 3}", "must be a multiple of plan.data, which is 3 (got 16)"),
