@@ -19,6 +19,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import orbax.checkpoint as ocp
+from jax.experimental import multihost_utils
 from jax.sharding import SingleDeviceSharding
 
 from sciml.errors import ConfigError, DataError, IntegrityError, NumericalError, SciMLError, StorageError
@@ -60,8 +61,11 @@ class Checkpoints:
         Raises NumericalError for a state that is not finite, and StorageError or another error for a failure of
         the save before this one. Older checkpoints go only after the new one is in place and verified.
         """
+        self.save_arrays(step, host_arrays(state), meta)
+
+    def save_arrays(self, step: int, arrays: dict[str, np.ndarray], meta: dict[str, Any] | None = None) -> None:
+        """Like `save`, for a state that `host_arrays` has brought to the host; it must not be changed afterwards."""
         self.wait()
-        arrays = _host_arrays(state)
         _refuse_non_finite(step, arrays, self.last_good)
         text = json.dumps(meta or {}, allow_nan=False)
         self._pending = self._writer.submit(self._write, step, arrays, json.loads(text))
@@ -85,16 +89,16 @@ class Checkpoints:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def restore(self, template: T) -> tuple[T, dict[str, Any]]:
+    def restore(self, template: T, only: int | None = None) -> tuple[T, dict[str, Any]]:
         """State and meta of the newest checkpoint that is intact; damaged ones are skipped with a warning.
 
         `template` is a state of the same structure; arrays come back with its dtypes, shapes and devices.
-        Raises DataError (no checkpoint), IntegrityError (none is intact), ConfigError (intact, but of another
-        structure, shape or dtype than the template).
+        `only`: this step and no other. Raises DataError (no checkpoint), IntegrityError (none is intact), ConfigError
+        (intact, but of another structure, shape or dtype than the template).
         """
         self.wait()
         damaged: dict[int, str] = {}
-        for step in reversed(self.steps()):
+        for step in reversed(self.steps() if only is None else [only]):
             try:
                 manifest = verify(self.folder / str(step))
                 state = _restored(self.folder / str(step), manifest, template)
@@ -107,6 +111,23 @@ class Checkpoints:
                 logger.warning("continuing from checkpoint %d instead of %d", step, max(damaged))
             return state, manifest["meta"]
         raise _nothing_to_restore(self.folder, damaged)
+
+    def newest(self) -> int | None:
+        """The newest checkpoint that is intact, None where there is none at all; damaged ones as in `restore`."""
+        self.wait()
+        damaged: dict[int, str] = {}
+        for step in reversed(self.steps()):
+            try:
+                verify(self.folder / str(step))
+            except IntegrityError as error:
+                damaged[step] = error.what
+                continue
+            for other, what in damaged.items():
+                logger.warning("checkpoint %d is damaged and is skipped: %s", other, what)
+            return step
+        if damaged:
+            raise _nothing_to_restore(self.folder, damaged)
+        return None
 
     def _write(self, step: int, arrays: dict[str, np.ndarray], meta: dict[str, Any]) -> None:
         """Background: stage, hash, move into place, remove what is too old."""
@@ -187,7 +208,7 @@ def _refuse_full_disk(folder: Path, size: int) -> None:
 
 def _write_orbax(folder: Path, arrays: dict[str, np.ndarray], size: int) -> None:
     try:
-        with ocp.Checkpointer(ocp.StandardCheckpointHandler()) as checkpointer:
+        with _orbax() as checkpointer:
             checkpointer.save(folder, args=ocp.args.StandardSave(arrays))
     except OSError as error:
         raise explain(error, folder, size) from error
@@ -198,13 +219,23 @@ def _write_orbax(folder: Path, arrays: dict[str, np.ndarray], size: int) -> None
         raise StorageError(f"cannot write {folder}", got=text.splitlines()[0]) from error
 
 
+def _orbax() -> ocp.Checkpointer:
+    """For this process alone: in a job of several, orbax would wait for the others in a barrier."""
+    options = ocp.options.MultiprocessingOptions()
+    if jax.process_count() > 1:
+        here = jax.process_index()
+        options = ocp.options.MultiprocessingOptions(here, {here}, f"process{here}")
+    handler = ocp.StandardCheckpointHandler(multiprocessing_options=options)
+    return ocp.Checkpointer(handler, multiprocessing_options=options)
+
+
 def _restored(folder: Path, manifest: dict[str, Any], template: T) -> T:
     names, leaves, structure = _named_leaves(template)
     wanted = {name: _host(leaf) for name, leaf in zip(names, leaves, strict=True)}
     _refuse_other_structure(folder, manifest["arrays"], wanted)
     blank = {name: np.empty_like(array) for name, array in wanted.items()}
     try:
-        with ocp.Checkpointer(ocp.StandardCheckpointHandler()) as checkpointer:
+        with _orbax() as checkpointer:
             arrays = checkpointer.restore(folder, args=ocp.args.StandardRestore(blank))
     except Exception as error:  # orbax raises many kinds; the hashes were right, so this is an old or foreign file
         raise IntegrityError(f"{folder} cannot be read by orbax", got=str(error).splitlines()[0]) from error
@@ -234,9 +265,15 @@ def _named_leaves(tree: PyTree) -> tuple[list[str], list[Any], Any]:
     return names, [leaf for _, leaf in pairs], structure
 
 
-def _host_arrays(tree: PyTree) -> dict[str, np.ndarray]:
+def host_arrays(tree: PyTree) -> dict[str, np.ndarray]:
+    """Copies of all arrays of a state, by name. In a job of several processes all call this together."""
     names, leaves, _ = _named_leaves(tree)
     return {name: np.array(_host(leaf), copy=True) for name, leaf in zip(names, leaves, strict=True)}
+
+
+def host(tree: T) -> T:
+    """The tree with copies on the host, keys left as they are; called by all processes of a job together."""
+    return jax.tree.map(lambda leaf: leaf if _is_key(leaf) else np.array(_host(leaf), copy=True), tree)
 
 
 def _is_key(leaf: Any) -> bool:
@@ -244,7 +281,10 @@ def _is_key(leaf: Any) -> bool:
 
 
 def _host(leaf: Any) -> np.ndarray:
-    return np.asarray(jax.random.key_data(leaf) if _is_key(leaf) else leaf)
+    values = jax.random.key_data(leaf) if _is_key(leaf) else leaf
+    if isinstance(values, jax.Array) and not (values.is_fully_addressable or values.is_fully_replicated):
+        return np.asarray(multihost_utils.process_allgather(values, tiled=True))
+    return np.asarray(values)
 
 
 def _placed(array: np.ndarray, like: Any) -> Any:

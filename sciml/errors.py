@@ -2,7 +2,7 @@
 
 Every class carries the exit code of the command line (the table is in `docs/exit-codes.md`):
 0 ok, 2 usage, 65 bad data, 70 internal, 73 cannot create, 74 I/O, 75 interrupted or busy (try again),
-76 integrity, 77 permission, 78 bad configuration, 79 numerical failure, 130 Ctrl-C.
+76 integrity, 77 permission, 78 bad configuration, 79 numerical failure, 80 lost peer, 130 Ctrl-C.
 """
 
 from __future__ import annotations
@@ -82,3 +82,9 @@ class NumericalError(SciMLError):
     """A computation that is unstable, diverged, or did not converge."""
 
     exit_code = 79
+
+
+class PeerError(SciMLError):
+    """Another process of the same job that is gone, cannot be reached, or does not move."""
+
+    exit_code = 80

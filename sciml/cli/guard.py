@@ -13,7 +13,8 @@ from typing import Any, TypeVar
 
 import typer
 
-from sciml.errors import Interrupted, SciMLError
+from sciml.errors import Interrupted, PeerError, SciMLError
+from sciml.launch.leaving import leave, peer_is_gone
 
 F = TypeVar("F", bound=Callable[..., None])
 
@@ -26,10 +27,11 @@ def guarded(command: F) -> F:
 
     @functools.wraps(command)
     def run(*args: Any, **kwargs: Any) -> None:
-        before = signal.signal(signal.SIGTERM, _terminated)
+        before = {number: signal.signal(number, _terminated) for number in (signal.SIGTERM, signal.SIGUSR1)}
         try:
             command(*args, **kwargs)
             sys.stdout.flush()
+            leave(0)
         except BrokenPipeError:
             # The reader (`| head`) is gone; what is still buffered must not fail at interpreter exit.
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
@@ -40,26 +42,30 @@ def guarded(command: F) -> F:
             if os.environ.get("SCIML_DEBUG"):
                 traceback.print_exc()
             message, code = explain(error)
+            leave(code, message)
             typer.echo(message, err=True)
             raise typer.Exit(code) from None
         finally:
-            signal.signal(signal.SIGTERM, before)
+            for number, handler in before.items():
+                signal.signal(number, handler)
 
     return run  # pyright: ignore[reportReturnType] -- functools.wraps keeps the signature
 
 
 class Terminated(KeyboardInterrupt):
-    """SIGTERM outside of a training, which has a handler of its own that saves the step under way first."""
+    """SIGTERM or SIGUSR1 outside of a training, which has handlers that save the step under way first."""
 
 
 def _terminated(number: int, frame: FrameType | None) -> None:
-    del number, frame
-    raise Terminated
+    del frame
+    raise Terminated(signal.Signals(number).name)
 
 
 @functools.singledispatch
 def explain(error: BaseException) -> tuple[str, int]:
     """Message and exit code of a failure; those that no one foresaw are internal errors."""
+    if peer_is_gone(error):
+        return explain(PeerError("another process of this job ended without a word", got=_line(error), fix=CONTINUE))
     hint = "set SCIML_DEBUG=1 for the traceback"
     return f"internal error: {type(error).__name__}: {error} ({hint})", INTERNAL
 
@@ -78,8 +84,7 @@ def _(error: KeyboardInterrupt) -> tuple[str, int]:
 
 @explain.register
 def _(error: Terminated) -> tuple[str, int]:
-    del error
-    return explain(Interrupted("stopped by SIGTERM", fix=CONTINUE))
+    return explain(Interrupted(f"stopped by {error}", fix=CONTINUE))
 
 
 @explain.register
@@ -90,3 +95,7 @@ def _(error: OSError) -> tuple[str, int]:
 @explain.register
 def _(error: PermissionError) -> tuple[str, int]:
     return f"{error.filename}: {error.strerror}", PERMISSION
+
+
+def _line(error: BaseException) -> str:
+    return str(error).strip().partition("\n")[0][:200]

@@ -5,6 +5,8 @@ Imports stand inside the functions wherever a command can do without them: `scim
 
 from __future__ import annotations
 
+import os
+import sys
 from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Annotated, TypeAlias
@@ -12,6 +14,7 @@ from typing import TYPE_CHECKING, Annotated, TypeAlias
 import typer
 
 if TYPE_CHECKING:
+    from sciml.launch.job import Job
     from sciml.recipe import Recipe
 
 RECIPE = "recipe.yaml"
@@ -33,17 +36,43 @@ Models: TypeAlias = Annotated[
     list[str] | None, typer.Option("--model", "-m", metavar="NAME", help="Only this model (may be repeated).")
 ]
 
+Supervise: TypeAlias = Annotated[
+    int,
+    typer.Option(
+        "--supervise", metavar="N", min=0, help="Start N processes and watch them: what fails is started again."
+    ),
+]
+Watchdog: TypeAlias = Annotated[
+    float,
+    typer.Option("--watchdog", metavar="SECONDS", min=1.0, help="A step that takes longer stands still."),
+]
+Rest: TypeAlias = Annotated[
+    float,
+    typer.Option("--rest", metavar="SECONDS", min=0.0, help="Go on without the place of a failed process so long."),
+]
 
-def run(file: File, overrides: Overrides = None, run_folder: RunFolder = None, dry_run: DryRun = False) -> None:
+
+def run(
+    file: File,
+    overrides: Overrides = None,
+    run_folder: RunFolder = None,
+    dry_run: DryRun = False,
+    supervise: Supervise = 0,
+    watchdog: Watchdog = 600.0,
+    rest: Rest = 0.0,
+) -> None:
     """Generate, train, evaluate and export.
 
-    What is already there and verified is skipped.
+    What is already there and verified is skipped. May be started by mpiexec or srun, or supervise processes of its
+    own.
     """
     recipe, folder = _prepared(file, overrides, run_folder)
     if dry_run:
         typer.echo(_pipeline().describe(recipe))
-    else:
-        _pipeline().run(recipe, folder)
+        return
+    _supervised(recipe, folder, supervise, watchdog, rest)
+    job = _job(recipe, folder, watchdog)
+    _pipeline().run(recipe, folder, job)
 
 
 def generate(file: File, overrides: Overrides = None, run_folder: RunFolder = None) -> None:
@@ -54,17 +83,27 @@ def generate(file: File, overrides: Overrides = None, run_folder: RunFolder = No
     _pipeline().generate(*_prepared(file, overrides, run_folder))
 
 
-def train(file: File, overrides: Overrides = None, run_folder: RunFolder = None, model: Models = None) -> None:
+def train(
+    file: File,
+    overrides: Overrides = None,
+    run_folder: RunFolder = None,
+    model: Models = None,
+    supervise: Supervise = 0,
+    watchdog: Watchdog = 600.0,
+    rest: Rest = 0.0,
+) -> None:
     """Train the models on the data.
 
-    Starts from the last verified checkpoint where there is one.
+    Starts from the last verified checkpoint where there is one. Many processes: see `sciml run`.
     """
     recipe, folder = _prepared(file, overrides, run_folder)
     for name in model or ():
         if name not in recipe.models:
             known = ", ".join(recipe.models)
             raise typer.BadParameter(f"no model {name!r} in {file}; it has {known}", param_hint="--model")
-    _pipeline().train(recipe, folder, model or None)
+    _supervised(recipe, folder, supervise, watchdog, rest)
+    job = _job(recipe, folder, watchdog)
+    _pipeline().train(recipe, folder, model or None, job)
 
 
 def evaluate(file: File, overrides: Overrides = None, run_folder: RunFolder = None) -> None:
@@ -92,6 +131,34 @@ def _prepared(file: Path, overrides: list[str] | None, run_folder: Path | None) 
     recipe = read(recipe_file(file), overrides or ())
     own_folder = file if recipe_file(file) != file else recipe.run_folder
     return recipe, run_folder or own_folder
+
+
+def _supervised(recipe: Recipe, folder: Path, processes: int, watchdog: float, rest: float) -> None:
+    """Become the supervisor of so many processes of this very command, and exit as they do; or go on as one of them."""
+    from sciml.launch.join import PROCESS
+
+    if not processes or PROCESS in os.environ:
+        return
+    from sciml.launch.supervisor import Policy, Supervisor
+
+    models = recipe.models.values()
+
+    def suits(count: int) -> bool:
+        return not any(model.of_one_instance or model.train.batch % count for model in models)
+
+    policy = Policy(processes, watchdog=watchdog, rest=rest)
+    code = Supervisor(sys.orig_argv, folder, policy, suits).run()
+    raise typer.Exit(code)
+
+
+def _job(recipe: Recipe, folder: Path, watchdog: float) -> Job:
+    """The processes that were started together with this one, seen to be the same program."""
+    from sciml.launch.alike import refuse_unlike
+    from sciml.launch.join import join
+
+    job = join(watchdog=watchdog)
+    refuse_unlike(job.ranks, recipe=recipe.hash(), **{"run folder": str(folder.absolute())})
+    return job
 
 
 def _pipeline() -> ModuleType:

@@ -38,16 +38,15 @@ class Order:
 
 
 class _BatchSource:
-    """Random access to batches for grain: item k is batch k, or one process's equal slice of it.
+    """Random access to batches for grain: item k is batch k, or the slice of it that a process wants.
 
     The unit is the batch and not the sample: one vectorized gather costs microseconds where collecting a
     batch of 32 sample by sample costs milliseconds (docs/data-format.md has the figures).
     """
 
-    def __init__(self, gather: Gather, order: Order, batch: int, process: int, processes: int) -> None:
+    def __init__(self, gather: Gather, order: Order, batch: int, first: int, share: int) -> None:
         self._gather, self._order, self._batch = gather, order, batch
-        self._share = batch // processes
-        self._offset = process * self._share
+        self._offset, self._share = first, share
 
     def __len__(self) -> int:
         return sys.maxsize // self._batch
@@ -86,12 +85,24 @@ class Batches:
             )
         if len(rows) == 0:
             raise DataError("a split without samples cannot be trained on")
+        self.batch_size, self.samples = batch_size, len(rows)
+        self._gather, self._order, self._threads, self._prefetch = gather, Order(rows, seed), threads, prefetch
+        share = batch_size // processes
+        self.only(process * share, share)
+
+    def only(self, first_row: int, rows: int) -> Batches:
+        """From here on give only these rows of each global batch; the position stays. Returns itself."""
         import grain  # a second of start-up (it brings jax), which reading and generating do not need
 
-        source = _BatchSource(gather, Order(rows, seed), batch_size, process, processes)
-        options = grain.ReadOptions(num_threads=threads, prefetch_buffer_size=prefetch if threads else 0)
+        position = self.get_state() if hasattr(self, "_iterator") else {"next_index": 0}
+        source = _BatchSource(self._gather, self._order, self.batch_size, first_row, rows)
+        options = grain.ReadOptions(
+            num_threads=self._threads, prefetch_buffer_size=self._prefetch if self._threads else 0
+        )
         self._iterator = iter(grain.MapDataset.source(source).to_iter_dataset(options))
-        self.batch_size, self.samples = batch_size, len(rows)
+        self.first_row = first_row
+        self.set_state(position)
+        return self
 
     def __iter__(self) -> Batches:
         return self

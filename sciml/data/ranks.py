@@ -86,8 +86,11 @@ def rebuild(failure: tuple[str, str], rank: int) -> SciMLError:
 
 def _world() -> Any:
     started = launched()
-    if started < 2:
-        return None
+    return None if started < 2 else mpi_world(started)
+
+
+def mpi_world(started: int) -> Any:
+    """The world communicator of mpi4py; ConfigError (78) unless it sees the `started` processes."""
     try:
         from mpi4py import MPI
     except ImportError as error:

@@ -1,4 +1,4 @@
-"""SIGTERM and Ctrl-C as flags, so that a training can finish its step and save before it leaves."""
+"""SIGTERM, SIGUSR1 and Ctrl-C as flags, so that a training can finish its step and save before it leaves."""
 
 from __future__ import annotations
 
@@ -6,11 +6,12 @@ import signal
 from types import FrameType
 from typing import Any
 
-WATCHED = (signal.SIGTERM, signal.SIGINT)
+WATCHED = (signal.SIGTERM, signal.SIGUSR1, signal.SIGINT)
+"""SIGUSR1 is what schedulers send ahead of a time limit."""
 
 
 class StopSignals:
-    """Context manager: inside it, SIGTERM and the first SIGINT only set `received`.
+    """Context manager: inside it, SIGTERM, SIGUSR1 and the first SIGINT only set `received`.
 
     A second SIGINT raises KeyboardInterrupt at once. The previous handlers come back at the end. Python
     allows this in the main thread only.

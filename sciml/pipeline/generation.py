@@ -198,8 +198,8 @@ class Simulation:
         return float(np.mean(errors)) if errors else None
 
 
-def generate_data(recipe: Recipe, folder: Path, progress: Progress) -> Generated | None:
-    """Fill `folder/data`; does nothing for a recipe that brings its own file."""
+def generate_data(recipe: Recipe, folder: Path, progress: Progress, comm: Any = None) -> Generated | None:
+    """Fill `folder/data`; does nothing for a recipe that brings its own file. `comm`: see `generate`."""
     if isinstance(recipe.data, FileData):
         return None
     simulation = Simulation.of(recipe)
@@ -221,6 +221,7 @@ def generate_data(recipe: Recipe, folder: Path, progress: Progress) -> Generated
             chunk=CHUNK,
             provenance=provenance,
             notes=notes,
+            comm=comm,
             progress=advance,
         )
 

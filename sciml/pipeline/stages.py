@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import platform
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -17,6 +17,7 @@ from rich.console import Console
 import sciml
 from sciml.data.provenance import code
 from sciml.data.ranks import Ranks
+from sciml.launch.job import Job
 from sciml.pipeline.continuing import RECIPE, model_folder, refuse_other_recipe
 from sciml.pipeline.evaluation import JUDGES, Evaluation, Outcome
 from sciml.pipeline.generation import generate_data
@@ -33,36 +34,37 @@ ENVIRONMENT, RESULTS, REPORT = "environment.json", "results.json", "report.html"
 PACKAGES = ("jax", "flax", "optax", "orbax-checkpoint", "grain", "h5py", "numpy")
 
 
-def run(recipe: Recipe, folder: Path) -> None:
-    """Generate, train, evaluate, export: these four in a row, nothing more."""
-    with FolderLock(folder):
-        _start(recipe, folder)
-        context, progress = Context(recipe, folder), Progress()
-        _generate(context, progress)
-        _train(context, list(recipe.models), progress)
-        trained = {name: load_trained(context, name) for name in recipe.models}
-        _export(context, trained, progress)
-        _evaluate(context, trained, progress)
+def run(recipe: Recipe, folder: Path, job: Job | None = None) -> None:
+    """Generate, train, evaluate, export: these four in a row, nothing more.
+
+    All processes of a `job` call this together: they share the samples and the training; process 0 does the rest.
+    """
+    job = job or Job()
+    with _held(recipe, folder, job):
+        context, progress = Context(recipe, folder), _progress(job)
+        _generate(context, progress, None if job.ranks.size == 1 else job.ranks.comm)
+        _train(context, list(recipe.models), progress, job)
+
+        def finish() -> None:
+            trained = {name: load_trained(context, name) for name in recipe.models}
+            _export(context, trained, progress)
+            _evaluate(context, trained, progress)
+
+        job.ranks.on_first(finish)
 
 
 def generate(recipe: Recipe, folder: Path) -> None:
     """Solve the problem for every sample that is not there yet. May run on many MPI ranks; they share the folder."""
-    ranks = Ranks()
-    with contextlib.ExitStack() as held:
-
-        def begin() -> None:
-            held.enter_context(FolderLock(folder))
-            _start(recipe, folder)
-
-        ranks.on_first(begin)
-        _generate(Context(recipe, folder), Progress(Console(file=sys.stdout, quiet=ranks.rank > 0)))
+    job = Job(Ranks())
+    with _held(recipe, folder, job):
+        _generate(Context(recipe, folder), _progress(job))
 
 
-def train(recipe: Recipe, folder: Path, models: Sequence[str] | None = None) -> None:
-    """Train the models (all by default) on verified data."""
-    with FolderLock(folder):
-        _start(recipe, folder)
-        _train(Context(recipe, folder), list(models or recipe.models), Progress())
+def train(recipe: Recipe, folder: Path, models: Sequence[str] | None = None, job: Job | None = None) -> None:
+    """Train the models (all by default) on verified data; the processes of a `job` do it together."""
+    job = job or Job()
+    with _held(recipe, folder, job):
+        _train(Context(recipe, folder), list(models or recipe.models), _progress(job), job)
 
 
 def evaluate(recipe: Recipe, folder: Path) -> None:
@@ -89,21 +91,39 @@ def environment() -> dict[str, str]:
     return {"sciml": sciml.__version__, **code(), **here, **packages}
 
 
+@contextlib.contextmanager
+def _held(recipe: Recipe, folder: Path, job: Job) -> Iterator[None]:
+    """The right to use the folder, taken by process 0 for all; recipe and environment are written there."""
+    with contextlib.ExitStack() as held:
+
+        def begin() -> None:
+            held.enter_context(FolderLock(folder))
+            _start(recipe, folder)
+
+        job.ranks.on_first(begin)
+        yield
+
+
+def _progress(job: Job) -> Progress:
+    """Process 0 speaks for all."""
+    return Progress(Console(file=sys.stdout, quiet=not job.first))
+
+
 def _start(recipe: Recipe, folder: Path) -> None:
     refuse_other_recipe(recipe, folder)
     write_text(folder / RECIPE, recipe.to_yaml())
     write_json(folder / ENVIRONMENT, environment())
 
 
-def _generate(context: Context, progress: Progress) -> None:
-    made = generate_data(context.recipe, context.folder, progress)
+def _generate(context: Context, progress: Progress, comm: Any = None) -> None:
+    made = generate_data(context.recipe, context.folder, progress, comm)
     if made is not None:
         progress.say(f"data: {made.computed} samples computed, {made.found + made.adopted} found")
 
 
-def _train(context: Context, names: list[str], progress: Progress) -> None:
+def _train(context: Context, names: list[str], progress: Progress, job: Job) -> None:
     for name in names:
-        train_model(context, name, progress)
+        train_model(context, name, progress, job)
 
 
 def _export(context: Context, trained: dict[str, Trained], progress: Progress) -> None:

@@ -12,19 +12,23 @@ from flax import nnx
 
 from sciml.checkpoint import Checkpoints
 from sciml.errors import DataError, IntegrityError
-from sciml.launch.signals import StopSignals
+from sciml.launch.job import Job
 from sciml.parallel.step import build_step
 from sciml.pipeline.continuing import HASH, model_folder, model_hash
 from sciml.pipeline.family import TRAINING
+from sciml.pipeline.feeding import share, spread
 from sciml.pipeline.progress import Progress
+from sciml.pipeline.resizing import resized
 from sciml.pipeline.tasks import Context, Prepared, task_of
 from sciml.recipe import ModelSection
 from sciml.runfolder import write_json
+from sciml.training.hooks.base import Hook
+from sciml.training.hooks.beat import Beat
 from sciml.training.hooks.evaluation import Evaluate
 from sciml.training.hooks.guard import StopAtNonFinite
 from sciml.training.hooks.log import MetricsFile, TensorBoard
 from sciml.training.hooks.progress import ShowProgress
-from sciml.training.hooks.saving import SECONDS, SaveCheckpoints, resume
+from sciml.training.hooks.saving import BLOCKED, SECONDS, SaveCheckpoints, resume
 from sciml.training.loop import train
 from sciml.training.optimizer import Optimizer
 from sciml.training.state import TrainState, parameter_count, with_parameters
@@ -45,18 +49,21 @@ class Trained:
     summary: dict[str, Any]
 
 
-def train_model(context: Context, name: str, progress: Progress) -> None:
+def train_model(context: Context, name: str, progress: Progress, job: Job | None = None) -> None:
     """Train one model to the end of its steps; returns at once when that is done already.
 
-    Raises NumericalError (79) at a loss that is not finite, Interrupted (75, 130) after a signal. That the folder
-    holds no training of another recipe was seen to before.
+    All processes of a `job` call this together; process 0 writes. Raises NumericalError (79) at a loss that is not
+    finite, Interrupted (75, 130) after a signal. That the folder holds no training of another recipe was seen to
+    before.
     """
     section, place = context.recipe.models[name], model_folder(context.folder, name)
     prepared = task_of(section).prepare(context, section)
-    meta = {HASH: model_hash(context.recipe, name)}
+    job = job or Job()
+    plan = resized(prepared.plan, job, section.train.batch)
+    batches = prepared.batches if job.ranks.size == 1 else share(prepared.batches, plan)
     optimizer, state = start(context, section, prepared)
     with Checkpoints(place / "checkpoints") as checkpoints, Checkpoints(place / "best", keep=1) as best:
-        state, found = resume(checkpoints, state, prepared.batches)
+        state, found = resume(checkpoints, state, batches, job.ranks)
         if int(state.step) >= section.train.steps:
             progress.say(f"{name}: trained already ({int(state.step)} steps)")
             return
@@ -66,19 +73,37 @@ def train_model(context: Context, name: str, progress: Progress) -> None:
             lambda params: prepared.measure(with_parameters(prepared.model, params)),
             max(section.train.steps // EVALUATIONS, 1),
             store=best if prepared.selects else None,
+            ranks=job.ranks,
         )
-        with StopSignals() as signals:
+        with job.stopping() as stop_requested:
+            saving = SaveCheckpoints(
+                checkpoints,
+                section.train.checkpoint_every,
+                {HASH: model_hash(context.recipe, name)},
+                stop_requested,
+                job.ranks,
+                found.get(BLOCKED, 0.0),
+            )
             hooks = (
-                MetricsFile(place / "metrics.jsonl", every=max(section.train.steps // 2000, 1)),
-                TensorBoard(place / "tensorboard", every=max(section.train.steps // 200, 1)),
-                ShowProgress(name, console=progress.console),
+                *(_logs(place, name, section.train.steps, progress) if job.first else ()),
                 StopAtNonFinite(checkpoints),
                 evaluate,
-                SaveCheckpoints(checkpoints, section.train.checkpoint_every, meta, lambda: signals.received),
+                Beat(job.beats.step, job.beats.pause),
+                saving,
             )
-            step = build_step(prepared.model, prepared.objective, optimizer, prepared.plan)
+            step = build_step(prepared.model, prepared.objective, optimizer, plan)
+            if job.ranks.size > 1:
+                state = spread(state, step.shardings)
             spent = found.get(SECONDS, 0.0)
-            train(state, step, prepared.batches, hooks, steps=section.train.steps, seconds_before=spent)
+            train(state, step, batches, hooks, steps=section.train.steps, seconds_before=spent)
+
+
+def _logs(place: Path, name: str, steps: int, progress: Progress) -> tuple[Hook, ...]:
+    return (
+        MetricsFile(place / "metrics.jsonl", every=max(steps // 2000, 1)),
+        TensorBoard(place / "tensorboard", every=max(steps // 200, 1)),
+        ShowProgress(name, console=progress.console),
+    )
 
 
 def _best(place: Path, template: PyTree, last: PyTree) -> PyTree:
@@ -114,6 +139,7 @@ def load_trained(context: Context, name: str) -> Trained:
         )
     params = _best(place, template.params, state.params)
     model = with_parameters(prepared.model, params)
-    summary = {"parameters": parameter_count(model), "seconds": meta[SECONDS], "steps": int(state.step)}
+    spent = {"seconds": meta[SECONDS], "seconds_held_up_by_saving": meta.get(BLOCKED, 0.0)}
+    summary = {"parameters": parameter_count(model), "steps": int(state.step), **spent}
     write_json(place / SUMMARY, summary)
     return Trained(prepared, model, summary)

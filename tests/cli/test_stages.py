@@ -12,7 +12,7 @@ from sciml.errors import Interrupted, NumericalError
 @pytest.mark.parametrize("stage", ["run", "generate", "evaluate", "export"])
 def test_stages_get_the_recipe_and_the_folder(run_sciml, pipeline, heat, stage):
     assert run_sciml(stage, heat, "seed=3").code == 0
-    ((called, (recipe, folder)),) = pipeline.calls
+    ((called, (recipe, folder, *_)),) = pipeline.calls
     assert (called, recipe.seed, folder) == (stage, 3, Path("runs/heat"))
 
 

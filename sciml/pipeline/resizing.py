@@ -1,0 +1,36 @@
+"""The same training on fewer or more devices: the batch stays, its portions change."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+
+import jax
+
+from sciml.launch.job import Job
+from sciml.parallel.plan import Plan
+
+
+def resized(plan: Plan, job: Job, batch: int) -> Plan:
+    """The plan for the processes that a job still has, of those that it began with.
+
+    The rows of a batch are spread over fewer devices, and each works through its share in more portions, so that the
+    batch, the gradient and the memory per device stay. A job that has lost nothing keeps its plan.
+    """
+    here = job.ranks.size
+    if here >= job.wanted:
+        return plan
+    devices = len(jax.devices())
+    others = _devices(dataclasses.replace(plan, data=1))
+    before = devices * job.wanted // here // others if plan.data == -1 else plan.data
+    now = min(before, devices // others)
+    if now >= before or now < 1:
+        return plan
+    now = max(n for n in range(1, now + 1) if before % n == 0 or batch % (n * plan.accumulate) == 0)
+    least = math.ceil(before * plan.accumulate / now)
+    fitting = [a for a in range(least, max(batch // now, least) + 1) if batch % (now * a) == 0]
+    return dataclasses.replace(plan, data=now, accumulate=fitting[0] if fitting else least)
+
+
+def _devices(plan: Plan) -> int:
+    return math.prod(getattr(plan, name, 1) for name in ("data", "fsdp", "tensor", "pipeline", "expert", "domain"))

@@ -1,0 +1,122 @@
+"""One training on several processes is the training of one process with as many devices, bit for bit."""
+
+from __future__ import annotations
+
+import signal
+import sys
+
+import pytest
+from tiny_jobs import DOUBLE, MPIEXEC, SMALL, copied, mpi, start, until
+from tiny_runs import checkpoint, here, metrics, sciml, write
+
+needs_mpi = pytest.mark.skipif(MPIEXEC is None, reason="no mpiexec: pip install 'sciml[mpi]'")
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory):
+    """The samples that all trainings here share."""
+    folder = tmp_path_factory.mktemp("data")
+    ended = here("generate", write("heat", folder), SMALL, folder=folder)
+    assert ended.code == 0, ended.err
+    return folder / "runs/heat/data"
+
+
+@pytest.fixture(scope="module", params=[2])
+def alone(request, data, tmp_path_factory):
+    """(run folder, devices) of a training in one process with several devices."""
+    return _alone(data, tmp_path_factory.mktemp("alone"), request.param)
+
+
+def _alone(data, folder, devices: int, model: str = "fno"):
+    ended = here("train", copied(data, folder), *_options(devices), "--model", model, folder=folder)
+    assert ended.code == 0, ended.err
+    return folder / "runs/heat"
+
+
+def _options(devices: int) -> tuple[str, ...]:
+    return (SMALL, DOUBLE, f"plan={{data: {devices}}}")
+
+
+def _assert_same(one, other, model: str = "fno") -> None:
+    assert checkpoint(one, model) == checkpoint(other, model)
+    assert metrics(one, model) == metrics(other, model)
+
+
+@needs_mpi
+def test_two_processes_of_mpiexec(data, alone, tmp_path):
+    ended = mpi(2, tmp_path, "train", copied(data, tmp_path), *_options(2), "--model", "fno")
+    assert ended.code == 0, ended.err
+    assert ended.out.count("fno: step 12/12") == 1  # process 0 speaks for both
+    _assert_same(tmp_path / "runs/heat", alone)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("model", ["fno", "pinn"])
+def test_four_processes_without_a_launcher(data, tmp_path, model):
+    one = _alone(data, tmp_path / "one", 4, model)
+    folder = tmp_path / "four"
+    ended = start(4, folder, "train", copied(data, folder), *_options(4), "--model", model).wait()
+    assert [e.code for e in ended] == [0, 0, 0, 0], ended
+    _assert_same(folder / "runs/heat", one, model)
+
+
+@pytest.mark.slow
+@needs_mpi
+def test_a_whole_run_of_four_processes(tmp_path):
+    """Samples are shared, the training is one, process 0 exports and evaluates."""
+    ended = mpi(4, tmp_path, "run", write("heat", tmp_path), *_options(4))
+    assert ended.code == 0, ended.err
+    folder = tmp_path / "runs/heat"
+    assert len(list((folder / "data").glob("shard-*.h5"))) == 2  # as many as there are chunks of samples
+    assert (folder / "report.html").exists() and (folder / "fno.sciml").exists()
+
+
+def test_a_signal_to_one_process_stops_all_at_the_same_step(data, alone, tmp_path):
+    """Both save and leave with 75; one process with two devices, then two processes, finish with the same bits."""
+    recipe, folder = copied(data, tmp_path), tmp_path / "runs/heat"
+    slow = start(2, tmp_path, "train", recipe, *_options(2), "--model", "fno", program=_slowed())
+    until(lambda: (folder / "models/fno/checkpoints/4").exists(), slow)
+    slow.started[1].send_signal(signal.SIGUSR1)
+    ended = slow.wait()
+    assert [e.code for e in ended] == [75, 75], ended
+    said = "".join(e.err for e in ended)
+    assert said.count("SIGUSR1: stopped at step") == 1 and "start the same command again" in said
+    continued = here("train", recipe, *_options(2), "--model", "fno", folder=tmp_path)
+    assert continued.code == 0 and "fno: continues from step" in continued.out, continued
+    _assert_same(folder, alone)
+
+
+def _slowed() -> tuple[str, ...]:
+    """The command line with a pause after every step, so that a signal meets the training under way."""
+    code = (
+        "import sys, time\n"
+        "from sciml.cli import main\n"
+        "from sciml.training.hooks.beat import Beat\n"
+        "step = Beat.on_step\n"
+        "Beat.on_step = lambda hook, run: (time.sleep(0.2), step(hook, run))\n"
+        "sys.exit(main())\n"
+    )
+    return (sys.executable, "-c", code)
+
+
+@pytest.mark.slow
+def test_continues_on_another_number_of_processes(data, alone, tmp_path):
+    """Stopped after half of the steps in one process, finished by two."""
+    recipe = copied(data, tmp_path)
+    half = sciml("train", recipe, *_options(2), "--model", "fno", folder=tmp_path, fault="train:fno:6:SIGTERM")
+    assert half.code == 75, half.err
+    ended = start(2, tmp_path, "train", recipe, *_options(2), "--model", "fno").wait()
+    assert [e.code for e in ended] == [0, 0], ended
+    assert "fno: continues from step 6" in ended[0].out
+    _assert_same(tmp_path / "runs/heat", alone)
+
+
+def test_different_recipes_are_refused_by_all(data, tmp_path):
+    """The control is every other test here."""
+    each = ("models.fno.width=8", "models.fno.width=6")
+    ended = start(2, tmp_path, "train", copied(data, tmp_path), *_options(2), each=each).wait()
+    assert [e.code for e in ended] == [78, 78], ended
+    said = "".join(e.err for e in ended)
+    assert said.count("the processes of this job do not run the same") == 1
+    assert "recipe: " in said and "on process 1" in said
+    assert not (tmp_path / "runs/heat/models").exists()
