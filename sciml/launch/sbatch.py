@@ -9,9 +9,29 @@ from dataclasses import dataclass
 REQUEUE = 75
 """Exit code of a run that saved its state because it was asked to stop; so is that of a busy run folder."""
 
+KILLED = 143
+"""Exit code of a task that SIGTERM ended before it could answer."""
+
 CODE_FILE = "exit_code"
 """In the folder of each point of an array: how its run ended."""
 
+RETURN = f"""
+again=no
+case $code in
+    {REQUEUE}) again=yes; rm -f "$folder/killed" ;;  # stopped and saved
+    {KILLED})  # stopped before it could answer, by Slurm or because another task failed: three times in a row at most
+        date >> "$folder/killed"
+        [ "$(wc -l < "$folder/killed")" -gt 3 ] || again=yes ;;
+esac
+
+# A job that was canceled stops and saves as well, but must not come back: its state is not RUNNING then.
+job={{job}}
+if [ $again = yes ] && [ "${{{{SLURM_RESTART_COUNT:-0}}}}" -lt {{restarts}} ]; then
+    state=$(squeue --noheader --jobs="$job" --format=%T) || state=unknown
+    if [ "$state" = RUNNING ]; then
+        scontrol requeue "$job" || echo "this job could not requeue itself: submit it again" >&2
+    fi
+fi"""
 SINGLE = '"$SLURM_JOB_ID"'
 ARRAY = '"${SLURM_ARRAY_JOB_ID}_${SLURM_ARRAY_TASK_ID}"'
 
@@ -84,18 +104,7 @@ class Script:
 
     def _tail(self) -> Iterator[str]:
         if self.restarts:
-            job = ARRAY if self.is_array else SINGLE
-            yield from (
-                "",
-                f"# {REQUEUE}: stopped and saved. Back into the queue, unless it was canceled (then not RUNNING).",
-                f"job={job}",
-                f'if [ "$code" -eq {REQUEUE} ] && [ "${{SLURM_RESTART_COUNT:-0}}" -lt {self.restarts} ]; then',
-                '    state=$(squeue --noheader --jobs="$job" --format=%T) || state=unknown',
-                '    if [ "$state" = RUNNING ]; then',
-                '        scontrol requeue "$job" || echo "this job could not requeue itself: submit it again" >&2',
-                "    fi",
-                "fi",
-            )
+            yield from RETURN.format(job=ARRAY if self.is_array else SINGLE, restarts=self.restarts).splitlines()
         yield 'exit "$code"'
 
 

@@ -14,6 +14,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from rich.table import Table
+
 from sciml.errors import DataError
 from sciml.launch.sbatch import CODE_FILE, REQUEUE
 from sciml.pipeline.continuing import RECIPE, data_hash, refuse_other_recipe
@@ -26,6 +28,7 @@ SWEEP, RESULTS, LOG = "sweep.json", "results.json", "run.log"
 FORMAT = "sciml-sweep"
 SCIML = (sys.executable, "-c", "from sciml.cli import main; main()")
 LAST_LINES = 6
+WIDEST = 1000
 STATES = {None: "not run", 0: "finished", REQUEUE: "stopped and saved"}
 
 
@@ -120,13 +123,21 @@ def conclude(folder: Path, members: Sequence[Member], progress: Progress) -> int
     _write(folder, members)
     rows = [row for member in members for row in _rows(member)]
     if rows:
-        progress.show(results_table(rows))
+        _show(results_table(rows), progress)
     unfinished = [member for member in members if not member.finished]
     for member in unfinished:
         progress.say(f"{member.name}: {member.state}, see {member.folder / LOG}")
     progress.say(f"{len(members) - len(unfinished)} of {len(members)} points are finished: {folder / SWEEP}")
     failed = [member.code for member in unfinished if member.code not in (None, 0, REQUEUE)]
     return failed[0] or 0 if failed else REQUEUE * bool(unfinished)
+
+
+def _show(table: Table, progress: Progress) -> None:
+    """A table with the whole names of its points, which a file holds and a terminal may cut."""
+    console = progress.console
+    if not console.is_terminal:
+        console.width = max(console.width, console.measure(table, options=console.options.update(width=WIDEST)).maximum)
+    progress.show(table)
 
 
 def _run(member: Member) -> int:

@@ -21,6 +21,7 @@ from sciml.registry import suggestion
 Places = dict[Location, tuple[int, int]]
 """Line and column, counted from 1, by location."""
 
+START = "`sciml init` writes a recipe to start from"
 MAX_BYTES = 1_000_000
 MAX_NODES = 20_000
 MAX_DEPTH = 40
@@ -95,17 +96,20 @@ class Document:
         return f"{self.name}:1:1"
 
 
-def load(path: Path) -> Document:
-    """Read a recipe file; ConfigError (with file:line:column) for anything that is not one plain mapping."""
-    return parse(_text(path), str(path))
+def load(path: Path, start: str = START) -> Document:
+    """Read a recipe file; ConfigError (with file:line:column) for anything that is not one plain mapping.
+
+    `start` tells whoever gives an empty file how to begin.
+    """
+    return parse(_text(path), str(path), start)
 
 
-def parse(text: str, name: str) -> Document:
+def parse(text: str, name: str, start: str = START) -> Document:
     """Same as `load`, for a text; `name` stands for the file in messages."""
     root = _compose(text, name)
     if not isinstance(root, yaml.MappingNode):
         what = "is empty" if root is None else "does not hold a mapping (key: value) at its top level"
-        raise RecipeError(name, [f"{name}:1:1: the file {what}; `sciml init` writes a recipe to start from"])
+        raise RecipeError(name, [f"{name}:1:1: the file {what}; {start}"])
     builder = _Builder(name)
     values = builder.build(root, ())
     if builder.problems:

@@ -31,6 +31,8 @@ from sciml.recipe.slurm_values import (
 from sciml.recipe.values import Count, Natural, Switch, Text
 from sciml.registry import suggestion
 
+START = "a file with the line `partition: NAME`, one of those that `sinfo` lists; experiments/sites/ has examples"
+
 
 class ContainerSection(Section):
     """The image that the run is started in."""
@@ -85,6 +87,15 @@ class Site(Section):
             raise failure([problem(("signal",), what, self.signal)])
         return self
 
+    @property
+    def is_elastic(self) -> bool:
+        """Whether the job runs on any number of nodes in a range."""
+        return "-" in self.nodes
+
+    def _cpus(self, tasks: int) -> str | None:
+        """Processors for so many tasks; None to leave it to Slurm."""
+        return str(tasks * (self.cpus_per_task or 1)) if self.cpus_per_task or tasks > 1 else None
+
     def options(self, name: str, output: str, folder: str) -> dict[str, str | None]:
         """Options of sbatch for a job of this name that starts in `folder`; None is a switch without a value."""
         resources = {
@@ -92,9 +103,9 @@ class Site(Section):
             "account": self.account,
             "qos": self.qos,
             "nodes": self.nodes,
-            "ntasks-per-node": str(self.tasks_per_node),
+            "ntasks-per-node": None if self.is_elastic else str(self.tasks_per_node),
             "gpus-per-node": str(self.gpus_per_node) if self.gpus_per_node else None,
-            "cpus-per-task": str(self.cpus_per_task) if self.cpus_per_task else None,
+            "cpus-per-task": self._cpus(self.tasks_per_node if self.is_elastic else 1),
             "mem": self.memory,
             "time": self.time,
             "signal": f"TERM@{self.signal}" if self.signal else None,  # without B: it reaches the tasks
@@ -114,8 +125,10 @@ class Site(Section):
         is_array: bool = False,
     ) -> Script:
         """The batch script that runs `command`; of an array, once per folder."""
-        # Since Slurm 22.05 srun does not take the processors per task from sbatch: they are said twice.
-        cpus = (f"--cpus-per-task={self.cpus_per_task}",) if self.cpus_per_task else ()
+        # Of a range of nodes Slurm gives the least when it is told the tasks per node: srun says them, and sbatch asks
+        # for the processors of all tasks of a node. And since Slurm 22.05 srun does not know what sbatch was asked.
+        tasks = (f"--ntasks-per-node={self.tasks_per_node}",) if self.is_elastic else ()
+        cpus = (f"--cpus-per-task={self.cpus_per_task or 1}",) if self.cpus_per_task or self.is_elastic else ()
         return Script(
             title=title,
             options=options,
@@ -123,8 +136,8 @@ class Site(Section):
             command=tuple(command),
             setup=tuple(self._setup()),
             extra=self.sbatch,
-            srun=(*cpus, *self.srun),
-            container=self._container(options["chdir"] or "."),
+            srun=(*tasks, *cpus, *self.srun),
+            container=self._container(options.get("chdir") or "."),
             restarts=self.restarts if self.requeue else 0,
             is_array=is_array,
         )
@@ -152,9 +165,8 @@ def read_site(path: Path | str, overrides: Sequence[str] = ()) -> Site:
     path = Path(path).expanduser()
     if not path.exists():
         nearby = [other.name for other in path.parent.glob("*.y*ml")] if path.parent.is_dir() else []
-        example = "partition: <name of a partition, from `sinfo`>"
-        raise ConfigError(f"no site file {path}{suggestion(path.name, nearby)}", fix=f"a file that says: {example}")
-    written = overridden(document.load(path), overrides)
+        raise ConfigError(f"no site file {path}{suggestion(path.name, nearby)}", fix=START)
+    written = overridden(document.load(path, START), overrides)
     try:
         return Site.model_validate(written.values)
     except ValidationError as error:

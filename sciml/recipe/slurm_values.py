@@ -86,11 +86,9 @@ def _scalar(value: str | int | float) -> str:
 
 
 def _variables(values: dict[str, Any]) -> dict[str, Any]:
-    wrong = [
-        problem((name,), "is no name of an environment variable") for name in values if not VARIABLE.fullmatch(name)
-    ]
+    wrong = [name for name in values if not VARIABLE.fullmatch(name)]
     if wrong:
-        raise failure(wrong)
+        raise failure(problem((name,), "must be the name of a variable", name) for name in wrong)
     return values
 
 

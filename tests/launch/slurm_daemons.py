@@ -10,7 +10,7 @@ import signal
 import socket
 import subprocess
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -71,15 +71,15 @@ class Slurm:
             raise CannotStart(str(error)) from None
 
     def start_node(self, node: str) -> None:
-        """Start (again) the daemon of a node."""
+        """Start the daemon of a node; what was left of a former life is gone, as after a reboot."""
+        _signal(self._strays(node), signal.SIGKILL)
         self._daemon(node, "slurmd", "-D", "-N", node)
 
-    def kill_node(self, node: str) -> None:
-        """The machine of a node dies: its daemon, and all that it started, without a word."""
+    def lose_node(self, node: str) -> None:
+        """A machine falls silent: its daemon dies, its tasks stop without closing any connection."""
         daemon = self._daemons.pop(node)
-        for pid in [daemon.pid, *_descendants(daemon.pid), *self._strays(node)]:
-            with contextlib.suppress(ProcessLookupError):
-                os.kill(pid, signal.SIGKILL)
+        _signal(self._strays(node), signal.SIGSTOP)
+        daemon.kill()
         daemon.wait()
 
     def stop(self) -> None:
@@ -94,9 +94,7 @@ class Slurm:
             daemon.kill()
             daemon.wait()
         for node in self.nodes:
-            for pid in self._strays(node):
-                with contextlib.suppress(ProcessLookupError):
-                    os.kill(pid, signal.SIGKILL)
+            _signal(self._strays(node), signal.SIGKILL)
 
     def call(self, *command: object, check: bool = True, cwd: Path | None = None) -> str:
         """Standard output of a Slurm command."""
@@ -125,16 +123,9 @@ class Slurm:
         out = self.call("sinfo", "--Node", "--noheader", "--partition=low", "--format=%N %t", check=False)
         return {name: state.rstrip("*~#!%$@+^-") for name, state in (line.split() for line in out.splitlines())}
 
-    def ended(self, number: str, seconds: float, *, hasten: bool = True) -> dict[str, str]:
-        """Wait until a job has ended; `hasten` ends the wait that Slurm imposes on requeued jobs."""
-
-        def over() -> bool:
-            job = self.job(number)
-            if hasten and job.get("JobState") == "PENDING" and job.get("Reason") == "BeginTime":
-                self.call("scontrol", "update", f"JobId={number}", "StartTime=now", check=False)
-            return job.get("JobState", "") in ENDED
-
-        self.wait(over, seconds, f"job {number} to end")
+    def ended(self, number: str, seconds: float) -> dict[str, str]:
+        """Wait until a job has ended; what `job` says of it then."""
+        self.wait(lambda: self.state(number) in ENDED, seconds, f"job {number} to end")
         return self.job(number)
 
     def wait(self, condition: Callable[[], Any], seconds: float, what: str) -> Any:
@@ -173,20 +164,10 @@ class Slurm:
 
     def _strays(self, node: str) -> list[int]:
         """Step daemons of a node, which outlive their slurmd, and all that they started."""
-        mark = f"SLURMD_NODENAME={node}".encode()
-        conf = f"SLURM_CONF={self.conf}".encode()
-        return [pid for pid in _processes() if {mark, conf} <= set(_environment(pid))] + _stepd(self.folder, node)
-
-
-@contextlib.contextmanager
-def running(folder: Path, **options: Any) -> Iterator[Slurm]:
-    """A cluster that is stopped at the end."""
-    cluster = Slurm(folder, **options)
-    try:
-        cluster.start()
-        yield cluster
-    finally:
-        cluster.stop()
+        ours = (f"SLURMD_NODENAME={node}".encode(), f"SLURM_CONF={self.conf}".encode())
+        tasks = [pid for pid in _processes() if set(ours) <= set(_environment(pid))]
+        steps = [pid for pid in _processes() if _has_open(pid, self.folder / f"slurmd_{node}.log")]
+        return [pid for pid in (*steps, *tasks) if pid not in {d.pid for d in self._daemons.values()}]
 
 
 def _free_ports(count: int) -> int:
@@ -211,29 +192,14 @@ def _environment(pid: int) -> list[bytes]:
         return []
 
 
-def _stepd(folder: Path, node: str) -> list[int]:
-    """Processes whose command or working folder is the spool of a node."""
-    spool, found = str(folder / f"spool_{node}"), []
-    for pid in _processes():
-        with contextlib.suppress(OSError):
-            if spool in Path(f"/proc/{pid}/cmdline").read_text() or os.readlink(f"/proc/{pid}/cwd").startswith(spool):
-                found.append(pid)
-    return found
+def _has_open(pid: int, file: Path) -> bool:
+    """Whether a process has a file open; the step daemons of a node write to its log."""
+    with contextlib.suppress(OSError):
+        return str(file) in [os.readlink(link) for link in Path(f"/proc/{pid}/fd").iterdir()]
+    return False
 
 
-def _descendants(pid: int) -> list[int]:
-    parents: Mapping[int, int] = {child: parent for child in _processes() if (parent := _parent(child))}
-    found, waiting = [], [pid]
-    while waiting:
-        current = waiting.pop()
-        children = [child for child, parent in parents.items() if parent == current]
-        found += children
-        waiting += children
-    return found
-
-
-def _parent(pid: int) -> int | None:
-    try:
-        return int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1])
-    except (OSError, ValueError):
-        return None
+def _signal(pids: Sequence[int], number: signal.Signals) -> None:
+    for pid in pids:
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(pid, number)
