@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, final
 
 import jax
@@ -17,7 +17,7 @@ from jax.sharding import PartitionSpec as P
 from sciml import axes
 from sciml.errors import ConfigError
 from sciml.parallel import buffers
-from sciml.parallel.plan import DATA, DOMAIN, EXPERT, FSDP, Plan
+from sciml.parallel.plan import AXES, DATA, DOMAIN, EXPERT, FSDP, Plan
 from sciml.training.objective import Batch
 from sciml.training.optimizer import Parts
 from sciml.training.state import parameters
@@ -35,6 +35,26 @@ class Leaf:
     split: tuple[str | None, ...]
     storage: int | None
     stacked: bool
+
+
+@final
+@jax.tree_util.register_dataclass
+@dataclass(frozen=True)
+class PerDevice:
+    """An array of which every device has its own: one line of `lines` for each along the mesh axes `names`."""
+
+    lines: Array
+    names: tuple[str, ...] = field(metadata={"static": True})
+
+    @classmethod
+    def of(cls, value: Array, names: tuple[str, ...]) -> PerDevice:
+        """From this device's array, inside a step."""
+        return cls(value[None], names)
+
+    @property
+    def own(self) -> Array:
+        """This device's array, inside a step."""
+        return self.lines[0]
 
 
 @final
@@ -93,6 +113,8 @@ class Layout:
         """Partition specs of whole parameters, or of a state made of them, stored in parts over `fsdp` or not."""
 
         def spec(leaf: Any) -> P:
+            if isinstance(leaf, PerDevice):
+                return P(leaf.names or None)
             if not isinstance(leaf, nnx.Variable) or not jax.tree.leaves(leaf):  # masked by the optimizer
                 return P()
             known = _leaf(self.plan, leaf)
@@ -174,23 +196,34 @@ class Layout:
         where = [variable.get_metadata().get(SHARDED) for variable in variables]
         return jax.tree.unflatten(structure, self._gathered(values, where))
 
-    def reduce(self, gradient: PyTree, parts: Parts) -> tuple[PyTree, Parts]:
+    def reduce(self, gradient: PyTree, parts: Parts, apart: tuple[str, ...] = ()) -> tuple[PyTree, Parts]:
         """Sum of the devices' gradients, and of the numbers `parts`, which travel along.
 
-        From ZeRO stage 1 on each device gets its shards of the gradient, by scattering from 2 on.
+        From ZeRO stage 1 on each device gets its shards of the gradient, by scattering from 2 on. Gradients are not
+        summed over the mesh axes `apart`.
         """
         values, structure = jax.tree.flatten(gradient)
         where = [leaf.storage if self.plan.zero >= 2 else None for leaf in self.leaves]
         todo = [None if self._arrives_in_shards(leaf) else axis for leaf, axis in zip(self.leaves, where, strict=True)]
         values = buffers.scatter_sums(values, todo, FSDP, self.plan.fsdp)
-        scattered = [() if axis is None else (FSDP,) for axis in where]
-        done = [(*leaf.split, *more) for leaf, more in zip(self.leaves, scattered, strict=True)]
-        over = [tuple(n for n in self.sums if n not in complete) for complete in done]
+        over = [tuple(n for n in self.sums if n not in (*self.own(leaf), *apart)) for leaf in self.leaves]
         numbers = list(parts.values())
         summed = buffers.sums([*values, *numbers], [*over, *[self.sums] * len(numbers)])
         result = jax.tree.unflatten(structure, summed[: len(values)])
         totals = dict(zip(parts, summed[len(values) :], strict=True))
         return (self.cut(result) if self.plan.zero == 1 else result), totals
+
+    def own(self, leaf: Leaf) -> tuple[str, ...]:
+        """Mesh axes along which the devices hold different parts of a summed gradient."""
+        scattered = leaf.storage is not None and self.plan.zero >= 2
+        return tuple(name for name in AXES if name in leaf.split or (name == FSDP and scattered))
+
+    def local_shape(self, leaf: Leaf, shape: tuple[int, ...]) -> tuple[int, ...]:
+        """Shape of a gradient on one device, after the sums over devices, given that of the parameter."""
+        split = list(leaf.split)
+        if leaf.storage is not None and FSDP in self.own(leaf):
+            split[leaf.storage] = FSDP
+        return tuple(n // (self.plan.sizes[name] if name else 1) for n, name in zip(shape, split, strict=True))
 
     def norm(self, tree: PyTree) -> Scalar:
         """Euclidean norm of gradients of which each device may have a part."""
@@ -223,7 +256,7 @@ def _is_variable(leaf: Any) -> bool:
 
 
 def _map(function: Callable[[Any], Any], tree: PyTree) -> PyTree:
-    return jax.tree.map(function, tree, is_leaf=_is_variable)
+    return jax.tree.map(function, tree, is_leaf=lambda leaf: isinstance(leaf, nnx.Variable | PerDevice))
 
 
 def _variables(params: PyTree) -> list[tuple[str, nnx.Variable]]:

@@ -12,6 +12,7 @@ from jax.flatten_util import ravel_pytree
 
 from sciml.errors import ConfigError
 from sciml.parallel.layout import Layout
+from sciml.parallel.plan import DATA
 from sciml.parallel.rows import ResidualFunction, gram, row_jacobians, stacked
 from sciml.training.objective import Batch
 from sciml.training.optimizer import LossFunctions, NormalEquations, Parts
@@ -79,7 +80,7 @@ def loss_functions(
         parts = share.total(lambda portion: share.parts(mine, portion))
         return _sum(parts), parts
 
-    def value_and_grad(params: PyTree) -> tuple[tuple[Scalar, Parts], PyTree]:
+    def value_and_grad(params: PyTree, apart: tuple[str, ...] = ()) -> tuple[tuple[Scalar, Parts], PyTree]:
         mine = local(params)
 
         def loss(leaves: PyTree, portion: Batch) -> tuple[Scalar, Parts]:
@@ -87,7 +88,7 @@ def loss_functions(
             return _sum(parts), parts
 
         ascent, parts = share.portions(lambda portion: jax.grad(loss, has_aux=True)(mine, portion))
-        ascent, parts = layout.reduce(ascent, parts)
+        ascent, parts = layout.reduce(ascent, parts, apart)
         return (_sum(parts), parts), jax.tree.map(jnp.conj, ascent)
 
     def normal_equations(params: PyTree) -> NormalEquations:
@@ -117,7 +118,15 @@ def loss_functions(
 
         return share.total(product)
 
-    return LossFunctions(value, value_and_grad, normal_equations, curvature, layout.norm)
+    apart = layout.plan.used(DATA)
+    return LossFunctions(
+        value,
+        value_and_grad,
+        normal_equations,
+        curvature,
+        lambda params: value_and_grad(params, apart),
+        layout.norm,
+    )
 
 
 def _second_derivative(function: Callable[[PyTree], PyTree], at: PyTree, along: PyTree) -> PyTree:

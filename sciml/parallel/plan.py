@@ -43,8 +43,8 @@ class Plan:
     and of a batch. domain: parts of space, or of the points of a model without a grid.
     accumulate: portions in which each device works through its rows. remat: recompute activations in the backward
     pass. microbatches, schedule: of the pipeline. attention, transform: how split tokens and split grids meet.
-    compress, rank, warmup: of the gradients that cross `data`. rules: changes to RULES, logical axis -> mesh axis or None.
-    precision: of parameters, batches and arithmetic; bfloat16 keeps float32 parameters.
+    compress, rank, warmup: of the gradients that cross `data`. rules: changes to RULES, logical axis -> mesh axis or
+    None. precision: of parameters, batches and arithmetic; bfloat16 keeps float32 parameters.
     Raises ConfigError for sizes or combinations that no set of devices can follow.
     """
 
@@ -62,7 +62,7 @@ class Plan:
     attention: Attention = "ring"
     transform: Transform = "dft"
     compress: Compression = "none"
-    rank: int = 4
+    rank: int = 2
     warmup: int = 100
     precision: Precision = "float64"
     rules: Mapping[str, str | None] = field(default_factory=dict)
@@ -77,6 +77,13 @@ class Plan:
                 got=f"zero {self.zero}, fsdp {self.fsdp}",
                 reason="fsdp is the axis over which ZeRO stores optimizer state, gradients and parameters in parts",
                 fix=f"fsdp: {max(self.fsdp, 2)}, zero: 3   # or data: {self.fsdp}, zero: 0",
+            )
+        if self.compress != "none" and self.zero == 1:
+            raise ConfigError(
+                "compressed gradients need the gradients that ZeRO leaves to each device",
+                got=f"compress: {self.compress}, zero: 1",
+                reason="stage 1 sums whole gradients on every device before it takes its part",
+                fix="zero: 2, or compress: none",
             )
         if self.compress != "none" and self.precision == "float64":
             raise ConfigError(

@@ -17,6 +17,7 @@ from flax import nnx
 
 from sciml import axes
 from sciml.errors import ConfigError
+from sciml.parallel.compression import Compressed
 from sciml.parallel.layout import Layout
 from sciml.parallel.losses import loss_functions
 from sciml.parallel.plan import Plan
@@ -130,6 +131,12 @@ def _assembler(model: nnx.Module, layout: Layout) -> Callable[[PyTree], nnx.Modu
 
 def _refuse_unsuited(layout: Layout, objective: Objective, optimizer: Optimizer) -> None:
     plan = layout.plan
+    if plan.compress != "none" and plan.sizes["data"] > 1 and not isinstance(optimizer, Compressed):
+        raise ConfigError(
+            "the plan compresses gradients and the optimizer does not",
+            got=type(optimizer).__name__,
+            fix="optimizer = sciml.parallel.compression.compressed(optimizer, model, plan)",
+        )
     if not optimizer.is_elementwise and (plan.zero or plan.used("tensor", "pipeline", "expert")):
         raise ConfigError(
             "this optimizer needs whole parameters on every device",

@@ -40,7 +40,7 @@ class PlanSection(Section):
     compress: Literal["none", "powersgd", "one_bit"] = Field(
         default="none", description="compression of the gradients that cross the axis data"
     )
-    rank: Count = Field(default=4, description="rank of powersgd")
+    rank: Count = Field(default=2, description="rank of powersgd")
     warmup: Annotated[int, Strict(), Ge(0), WHOLE] = Field(
         default=100, description="steps before one_bit compresses, in which Adam's variance settles"
     )

@@ -37,6 +37,8 @@ class LossFunctions(NamedTuple):
     normal_equations: params -> NormalEquations; needs real parameters.
     curvature: (params, direction) -> Jᵀ r'', with r'' the second derivative of the residuals along
       `direction` (a tree like params); flat, shape (parameters,).
+    value_and_grad_apart: the same as value_and_grad, but every part of the mesh axis `data` keeps its own gradient
+      (their sum is the gradient): for optimizers that communicate by themselves.
     norm: gradient -> its Euclidean norm, over all devices where each has a part.
     """
 
@@ -44,6 +46,7 @@ class LossFunctions(NamedTuple):
     value_and_grad: Callable[[PyTree], tuple[tuple[Scalar, Parts], PyTree]]
     normal_equations: Callable[[PyTree], NormalEquations]
     curvature: Callable[[PyTree, PyTree], Array]
+    value_and_grad_apart: Callable[[PyTree], tuple[tuple[Scalar, Parts], PyTree]]
     norm: Callable[[PyTree], Scalar]
 
 

@@ -8,7 +8,7 @@ from typing import Literal, final
 import optax
 
 from sciml.registry import option, register
-from sciml.training.first_order import FirstOrder
+from sciml.training.first_order import FirstOrder, Moments
 from sciml.training.schedules import Course, schedule
 
 
@@ -36,4 +36,5 @@ class Adam:
     def build(self, steps: int) -> FirstOrder:
         """The optimizer for a training of `steps` steps."""
         course = Course(self.learning_rate, self.final, self.warmup, steps)
-        return FirstOrder(optax.scale_by_adam(self.b1, self.b2, self.eps), schedule(self.schedule, course), self.clip)
+        moments = Moments(self.b1, self.b2, self.eps)
+        return FirstOrder(optax.scale_by_adam(*moments), schedule(self.schedule, course), self.clip, moments=moments)

@@ -1,0 +1,267 @@
+"""Gradients that cross the slow mesh axis `data` in few bytes, with what was lost added to the next message.
+
+Both methods wrap a first-order optimizer; their memory (errors, bases) belongs to the devices that it was made for.
+"""
+
+from __future__ import annotations
+
+import abc
+import itertools
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, final
+
+import jax
+import jax.numpy as jnp
+from flax import nnx
+
+from sciml import axes
+from sciml.errors import ConfigError
+from sciml.parallel.layout import Layout, PerDevice
+from sciml.parallel.plan import DATA, Plan
+from sciml.training.first_order import FirstOrder, Found, Moments
+from sciml.training.optimizer import LossFunctions, Optimizer, Update
+from sciml.types import Array, PyTree
+
+BLOCK = 1024
+"""Numbers that share one scale when they are sent as signs."""
+
+
+def compressed(optimizer: Optimizer, model: nnx.Module, plan: Plan) -> Optimizer:
+    """`optimizer` with the plan's compression; itself where there is none, or no axis to save on.
+
+    Raises ConfigError for an optimizer that cannot be combined with the method.
+    """
+    if plan.compress == "none" or plan.sizes[DATA] == 1:
+        return optimizer
+    if not isinstance(optimizer, FirstOrder) or not optimizer.is_elementwise:
+        raise ConfigError(
+            "only optimizers that treat every number on its own work with compressed gradients",
+            expected="adam, adamw or sgd with powersgd; adam with one_bit",
+            got=type(optimizer).__name__,
+            fix="optimizer: adam, or compress: none",
+        )
+    return _METHODS[plan.compress](optimizer, Layout.of(model, plan))
+
+
+@final
+@dataclass(frozen=True)
+class Gradient:
+    """A gradient on one device: shape, dtype, and the mesh axes along which devices hold different parts of it."""
+
+    shape: tuple[int, ...]
+    dtype: Any
+    names: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Compressed(Optimizer):
+    """A first-order optimizer whose gradients arrive as sums over all mesh axes but `data`."""
+
+    inner: FirstOrder
+    layout: Layout
+
+    @property
+    def is_elementwise(self) -> bool:
+        """As the optimizer inside."""
+        return True
+
+    @property
+    def count(self) -> int:
+        """Number of devices that share the compressed sum."""
+        return self.layout.plan.sizes[DATA]
+
+    def init(self, params: PyTree) -> PyTree:
+        """State of the optimizer inside, and what every device remembers."""
+        pairs = zip(self.layout.leaves, jax.tree.leaves(params), strict=True)
+        local = [Gradient(self.layout.local_shape(leaf, p.shape), p.dtype, self.layout.own(leaf)) for leaf, p in pairs]
+        return {"inner": self.inner.init(params), "memory": self._memory(local)}
+
+    @abc.abstractmethod
+    def _memory(self, gradients: list[Gradient]) -> PyTree:
+        """Before the first step."""
+
+    def _zeros(self, shape: tuple[int, ...], like: Gradient, names: tuple[str, ...]) -> PerDevice:
+        devices = math.prod(self.layout.plan.sizes[name] for name in names)
+        return PerDevice(jnp.zeros((devices, *shape), like.dtype), names)
+
+
+@final
+@dataclass(frozen=True)
+class PowerSGD(Compressed):
+    """Gradients as products of two thin matrices, by one power iteration per step from the last one's basis.
+
+    An array of n x m numbers (its axes grouped to be nearly square) travels as (n + m) rank; vectors, and what would
+    not get smaller, travel whole. Source: T. Vogels et al., arXiv:1905.13727, algorithms 1 and 2.
+    """
+
+    def update(self, functions: LossFunctions, params: PyTree, state: PyTree) -> Update:
+        """One compressed gradient, one update."""
+        (loss, parts), gradient = functions.value_and_grad_apart(params)
+        values, structure = jax.tree.flatten(gradient)
+        thin = [i for i, value in enumerate(values) if self._is_thin(value.shape)]
+        memory = state["memory"]
+        messages = [values[i] + error.own for i, error in zip(thin, memory["errors"], strict=True)]
+        matrices = [m.reshape(matrix_shape(m.shape)) for m in messages]
+        left = jax.lax.psum([m @ basis.own for m, basis in zip(matrices, memory["bases"], strict=True)], DATA)
+        left = [jnp.linalg.qr(p)[0] for p in left]
+        own = [m.T @ p for m, p in zip(matrices, left, strict=True)]
+        right, rest = jax.lax.psum((own, [value for i, value in enumerate(values) if i not in thin]), DATA)
+        sums, whole = iter([p @ q.T for p, q in zip(left, right, strict=True)]), iter(rest)
+        values = [next(sums).reshape(v.shape) if i in thin else next(whole) for i, v in enumerate(values)]
+        gradient = jax.tree.unflatten(structure, values)
+        update = self.inner.applied(Found(loss, parts, functions.norm(gradient)), gradient, params, state["inner"])
+        lost = [m - (p @ q.T).reshape(m.shape) for m, p, q in zip(messages, left, own, strict=True)]
+        kept = {"errors": _renewed(memory["errors"], lost), "bases": _renewed(memory["bases"], right)}
+        return update._replace(state={"inner": update.state, "memory": kept})
+
+    def _memory(self, gradients: list[Gradient]) -> PyTree:
+        thin = [g for g in gradients if self._is_thin(g.shape)]
+        errors = [self._zeros(g.shape, g, (DATA, *g.names)) for g in thin]
+        bases = [self._zeros((matrix_shape(g.shape)[1], self.layout.plan.rank), g, g.names) for g in thin]
+        key = jax.random.key(0)
+        drawn = [jax.random.normal(jax.random.fold_in(key, i), b.lines.shape[1:]) for i, b in enumerate(bases)]
+        return {"errors": errors, "bases": [_filled(b, value) for b, value in zip(bases, drawn, strict=True)]}
+
+    def _is_thin(self, shape: tuple[int, ...]) -> bool:
+        """Whether two thin matrices are less than the array."""
+        rows, columns = matrix_shape(shape)
+        rank = self.layout.plan.rank
+        return min(rows, columns) > rank and (rows + columns) * rank < rows * columns
+
+
+@final
+@dataclass(frozen=True)
+class OneBitAdam(Compressed):
+    """Adam whose momentum travels as signs, after `warmup` steps in which its variance settles and then stays.
+
+    Signs of blocks with one scale each go to the device that adds them (an all-to-all), and the signs of the sums
+    back to all, so that the bytes do not grow with the number of devices. What signs lose on both ways is added to
+    the next message. Source: H. Tang et al., arXiv:2102.02888, algorithm 1.
+    """
+
+    def update(self, functions: LossFunctions, params: PyTree, state: PyTree) -> Update:
+        """Plain Adam at first, then momentum by signs."""
+        (loss, parts), gradient = functions.value_and_grad_apart(params)
+
+        def plainly() -> Update:
+            whole = jax.lax.psum(gradient, DATA)
+            update = self.inner.applied(Found(loss, parts, functions.norm(whole)), whole, params, state["inner"])
+            return update._replace(state={"inner": update.state, "memory": state["memory"]})
+
+        def by_signs() -> Update:
+            momentum, memory = self._momentum(gradient, state)
+            found = Found(loss, parts, functions.norm(momentum))
+            update = self.inner.moved(found, self._direction(momentum, state), params, state["inner"])
+            moments = state["inner"]["transformation"]._replace(mu=momentum)
+            return update._replace(state={"inner": {**update.state, "transformation": moments}, "memory": memory})
+
+        warmup = self.layout.plan.warmup
+        return jax.lax.cond(state["inner"]["count"] < warmup, plainly, by_signs) if warmup else by_signs()
+
+    def _momentum(self, gradient: PyTree, state: PyTree) -> tuple[PyTree, PyTree]:
+        """Mean over the devices of what their gradients make of the momentum, and the errors left."""
+        values, structure = jax.tree.flatten(gradient)
+        before = jax.tree.leaves(state["inner"]["transformation"].mu)
+        b1 = self._moments.b1
+        mine = [b1 * m + (1 - b1) * self.count * g for m, g in zip(before, values, strict=True)]
+        result, memory = list(mine), []
+        for places, errors in zip(_kinds([axes.varying(m) for m in mine]), state["memory"], strict=True):
+            group = [mine[i] for i in places]
+            total, lost = _sum_of_signs(_line(group, self.count), [e.own for e in errors], self.count)
+            memory.append(_renewed(errors, lost))
+            for i, piece in zip(places, _pieces(total / self.count, group), strict=True):
+                result[i] = piece
+        return jax.tree.unflatten(structure, result), memory
+
+    def _direction(self, momentum: PyTree, state: PyTree) -> PyTree:
+        """Momentum over the root of the variance as it was when the signs began."""
+        steps = jnp.minimum(state["inner"]["count"], max(self.layout.plan.warmup, 1))
+        _, b2, eps = self._moments
+        settled = 1 - b2**steps
+        variance = state["inner"]["transformation"].nu
+        return jax.tree.map(lambda m, v: m / (jnp.sqrt(v / settled.astype(v.dtype)) + eps), momentum, variance)
+
+    def _memory(self, gradients: list[Gradient]) -> PyTree:
+        memory = []
+        for places in _kinds([g.names for g in gradients]):
+            like = gradients[places[0]]
+            size = sum(math.prod(gradients[i].shape) for i in places)
+            size, names = size + -size % (BLOCK * self.count), (DATA, *like.names)
+            memory.append([self._zeros((size,), like, names), self._zeros((size // self.count,), like, names)])
+        return memory
+
+    @property
+    def _moments(self) -> Moments:
+        assert self.inner.moments is not None, "compressed() takes Adam only"
+        return self.inner.moments
+
+
+def _one_bit(optimizer: FirstOrder, layout: Layout) -> OneBitAdam:
+    if optimizer.moments is None:
+        raise ConfigError("one_bit compresses the momentum of Adam", got="another optimizer", fix="optimizer: adam")
+    return OneBitAdam(optimizer, layout)
+
+
+def _sum_of_signs(line: Array, errors: list[Array], count: int) -> tuple[Array, list[Array]]:
+    """Approximate sum of the devices' lines, the same on all, and what was lost here on the way there and back."""
+    message = line + errors[0]
+    bits, scales = _signs(message)
+    shares = jax.lax.all_to_all((bits.reshape(count, -1), scales.reshape(count, -1)), DATA, 0, 0)
+    added = jnp.sum(jax.vmap(_numbers)(*shares), axis=0) + errors[1]
+    back, sizes = _signs(added)
+
+    def in_place(part: Array) -> Array:
+        """This device's part among zeros: summed over devices it is a gathering whose result all share."""
+        return jnp.zeros((count, *part.shape), part.dtype).at[jax.lax.axis_index(DATA)].set(part).reshape(-1)
+
+    whole = jax.lax.psum((in_place(back), in_place(sizes)), DATA)
+    return _numbers(*whole), [message - _numbers(bits, scales), added - _numbers(back, sizes)]
+
+
+def _signs(line: Array) -> tuple[Array, Array]:
+    """One bit per number, and the mean size in each block."""
+    return jnp.packbits(line >= 0), jnp.mean(jnp.abs(line.reshape(-1, BLOCK)), axis=1)
+
+
+def _numbers(bits: Array, scales: Array) -> Array:
+    signs = 2 * jnp.unpackbits(bits).astype(scales.dtype) - 1
+    return (signs.reshape(-1, BLOCK) * scales[:, None]).reshape(-1)
+
+
+def _line(values: Sequence[Array], count: int) -> Array:
+    """All numbers of some arrays in one, filled up so that blocks divide over the devices."""
+    line = jnp.concatenate([v.reshape(-1) for v in values])
+    return jnp.pad(line, (0, -line.size % (BLOCK * count)))
+
+
+def _pieces(line: Array, like: Sequence[Array]) -> list[Array]:
+    ends = list(itertools.accumulate(v.size for v in like))
+    return [p.reshape(v.shape) for p, v in zip(jnp.split(line, ends)[:-1], like, strict=True)]
+
+
+def _kinds(names: Sequence[Any]) -> list[list[int]]:
+    """Places of equal entries, in the order of their first ones."""
+    found: dict[Any, list[int]] = {}
+    for i, kind in enumerate(names):
+        found.setdefault(kind, []).append(i)
+    return list(found.values())
+
+
+def _renewed(old: list[PerDevice], values: Sequence[Array]) -> list[PerDevice]:
+    return [PerDevice.of(value, kept.names) for kept, value in zip(old, values, strict=True)]
+
+
+def _filled(lines: PerDevice, value: Array) -> PerDevice:
+    """The same value on every device."""
+    return PerDevice(lines.lines + value.astype(lines.lines.dtype), lines.names)
+
+
+def matrix_shape(shape: tuple[int, ...]) -> tuple[int, int]:
+    """The most nearly square grouping of an array's axes into two."""
+    splits = [(math.prod(shape[:i]), math.prod(shape[i:])) for i in range(len(shape) + 1)]
+    return min(splits, key=sum)
+
+
+_METHODS: dict[str, Callable[[FirstOrder, Layout], Compressed]] = {"powersgd": PowerSGD, "one_bit": _one_bit}
