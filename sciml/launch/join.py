@@ -62,7 +62,7 @@ def join(environ: Environment = os.environ, watchdog: float | None = None) -> Jo
         return Job()
     pipe = environ.get(BEATS)
     if STACKS in environ:  # the supervisor asks for it when no step comes; any thread, even inside a collective
-        faulthandler.register(DUMP_SIGNAL, file=open(environ[STACKS], "w"), all_threads=True)  # noqa: SIM115 -- open as long as the process
+        faulthandler.register(DUMP_SIGNAL, file=open(environ[STACKS], "w"), all_threads=True)  # noqa: SIM115 -- stays open
     beats = Beats(int(pipe) if pipe else None)
     if place.processes == 1:
         leaving.belongs(None)

@@ -116,7 +116,7 @@ class Supervisor:
             workers.kill()
 
     def _follow(self, workers: Workers, signals: StopSignals) -> End:
-        recovered = self._failed_at is None
+        under_way = False
         while True:
             workers.listen()
             if signals.received is not None:
@@ -128,9 +128,11 @@ class Supervisor:
             late = [worker for worker in workers.members if worker.silent(self.policy.watchdog) is not None]
             if late:
                 return self._stalled(workers)
-            if not recovered and all(worker.first_step_at for worker in workers.members):
-                recovered = True
-                self._event("recovered", seconds=time.monotonic() - (self._failed_at or 0.0), step=workers.step)
+            if not under_way and all(worker.first_step_at for worker in workers.members):
+                under_way = True
+                self._event("under way", step=workers.step)
+                if self._failed_at is not None:
+                    self._event("recovered", seconds=time.monotonic() - self._failed_at, step=workers.step)
             if self._can_grow(len(workers.members)):
                 self._say("a place is free again: all save and start anew with more processes", "growing")
                 workers.tell(signal.SIGTERM)
@@ -159,7 +161,7 @@ class Supervisor:
             if final:
                 return End(final[0], words=f"the run ended with exit code {final[0]}", final=True)
             if codes == {REQUEUE}:
-                return self._asked_to_leave(signals)
+                return self._asked_to_leave(workers, signals)
         causes = [w for w in workers.ended if w.code is not None and w.code < 0 and w.code != ABORTED] or [
             w for w in workers.ended if w.code != OK
         ]
@@ -167,15 +169,18 @@ class Supervisor:
         self._say(f"{words} at step {workers.step}; {self._safe()}; starting again", "failed", step=workers.step)
         return End(causes[0].code or PEER_GONE, tuple(w.slot for w in causes), words)
 
-    def _asked_to_leave(self, signals: StopSignals) -> End:
+    def _asked_to_leave(self, workers: Workers, signals: StopSignals) -> End:
         """All saved and left, because a signal came to one of them; perhaps it comes here too."""
+        for worker in workers.members:
+            worker.listen()
         until = time.monotonic() + SIGNAL_SECONDS
         while signals.received is None and time.monotonic() < until:
             time.sleep(0.05)
         if signals.received is not None:
             self._say(f"{signals.received.name}: all processes saved and left; {self._safe()}", "stopped")
             return End(INTERRUPTED if signals.received is signal.SIGINT else REQUEUE, final=True)
-        self._say(f"a process was asked to stop, and all saved and left; {self._safe()}; starting again", "left")
+        words = f"a process was asked to stop, and all saved and left; {self._safe()}; starting again"
+        self._say(words, "left", step=workers.step)
         return End(REQUEUE, words="the processes left with exit code 75 each time")
 
     def _stalled(self, workers: Workers) -> End:

@@ -1,0 +1,151 @@
+"""What a supervisor notices, and what it does then. Its processes are simple programs; one test has the real ones."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import sys
+import threading
+import time
+from pathlib import Path
+
+import pytest
+from comparison import assert_identical
+from tiny_jobs import DOUBLE, SMALL, copied
+from tiny_runs import SCIML, checkpoint, here, write
+
+from sciml.errors import ConfigError
+from sciml.launch.supervisor import EVENTS, Policy, Supervisor
+
+PROGRAM = Path(__file__).with_name("worker_program.py")
+
+
+def supervised(folder: Path, *arguments: object, suits=lambda n: True, **policy) -> int:
+    """Exit code of a supervisor over two simple processes (unless told otherwise)."""
+    command = [sys.executable, str(PROGRAM), str(folder), *map(str, arguments)]
+    options = {"processes": 2, "watchdog": 1.0, "grace": 10.0, **policy}
+    return Supervisor(command, folder, Policy(**options), suits).run()
+
+
+def events(folder: Path, *kinds: str) -> list[dict]:
+    """What the supervisor wrote down."""
+    lines = map(json.loads, (folder / EVENTS).read_text().splitlines())
+    return [event for event in lines if event["event"] in kinds]
+
+
+def sizes(folder: Path) -> list[int]:
+    """Numbers of processes of the attempts."""
+    return [event["processes"] for event in events(folder, "started")]
+
+
+def test_without_a_fault_nothing_is_started_again(tmp_path, capfd):
+    assert supervised(tmp_path, 30) == 0
+    assert sizes(tmp_path) == [2] and capfd.readouterr().err == ""
+
+
+@pytest.mark.parametrize("rank", [0, 1])
+def test_a_killed_process(tmp_path, capfd, rank):
+    began = time.monotonic()
+    assert supervised(tmp_path, 40, "kill", f"{rank}:13") == 0
+    assert sizes(tmp_path) == [2, 2] and time.monotonic() - began < 60
+    (failed,) = events(tmp_path, "failed")
+    assert f"process {rank}" in failed["text"] and "was killed by SIGKILL at step" in failed["text"]
+    assert failed["safe"] == {"m": 10} and failed["step"] in (13, 14)
+    said = capfd.readouterr().err
+    assert "supervisor: process" in said and "safe: m at step 10; starting again" in said
+    steps = [int(line.split()[2]) for line in (tmp_path / "tries").read_text().splitlines()]
+    assert steps.count(11) == 4 and steps.count(9) == 2  # what came after the checkpoint is done again, no more
+
+
+def test_a_process_that_lives_but_does_nothing(tmp_path, capfd):
+    assert supervised(tmp_path, 40, "stall", "1:13") == 0
+    (stalled,) = events(tmp_path, "stalled")
+    assert "no step for 1 s; process 1 stands still" in stalled["text"]
+    assert "stand_still" in stalled["text"] and "in wait" in stalled["text"]  # the stacks of both
+    assert "stand_still" in (tmp_path / "stacks/0/process-1.txt").read_text()
+    assert "stacks of all threads" in capfd.readouterr().err
+
+
+def test_a_process_that_is_stopped(tmp_path):
+    assert supervised(tmp_path, 40, "freeze", "1:13") == 0
+    (stalled,) = events(tmp_path, "stalled")
+    assert "process 1 stands still" in stalled["text"] and "process 1: stopped by a signal" in stalled["text"]
+
+
+def test_a_process_that_is_asked_to_leave(tmp_path):
+    """All save and leave with 75; nobody asked the supervisor, so it goes on, and nothing is lost."""
+    assert supervised(tmp_path, 40, "leave", "1:13") == 0
+    (left,) = events(tmp_path, "left")
+    assert left["safe"]["m"] in (13, 14) and sizes(tmp_path) == [2, 2]
+
+
+def test_a_failure_that_would_come_again_is_not_tried_again(tmp_path, capfd):
+    assert supervised(tmp_path, 40, "config!", "0:13") == 78
+    assert sizes(tmp_path) == [2]
+    assert "exit code 78; not started again" in capfd.readouterr().err
+
+
+def test_it_gives_up_without_progress(tmp_path, capfd):
+    assert supervised(tmp_path, 40, "internal!", "1:13", attempts=2) == 70
+    assert sizes(tmp_path) == [2, 2, 2]  # the first one made progress
+    said = capfd.readouterr().err
+    assert "gave up after 2 restarts, the last 2 of them without progress" in said
+    assert "exit code 70" in said and "safe: m at step 10" in said and "the same command again" in said
+
+
+def test_the_others_go_on_until_the_place_is_free_again(tmp_path):
+    """Four processes, one lost: two go on, as three do not divide the work; four again after the rest."""
+    suits = {1, 2, 4}.__contains__
+    assert supervised(tmp_path, 400, "kill", "1:13", processes=4, suits=suits, rest=1.5) == 0
+    assert sizes(tmp_path) == [4, 2, 4]
+    assert len(events(tmp_path, "growing")) == 1
+    grown = events(tmp_path, "started")[-1]
+    assert grown["safe"]["m"] % 5 or grown["safe"]["m"] > 10  # all saved before
+
+
+def test_as_many_as_suit_the_work(tmp_path):
+    assert supervised(tmp_path, 60, "kill", "1:13", processes=3, rest=60) == 0
+    assert sizes(tmp_path) == [3, 2]
+
+
+def test_a_signal_to_the_supervisor_is_passed_on(tmp_path, capfd):
+    def tell():
+        while not (tmp_path / "models/m/checkpoints/10").exists():
+            time.sleep(0.01)
+        os.kill(os.getpid(), signal.SIGUSR1)
+
+    threading.Thread(target=tell).start()
+    assert supervised(tmp_path, 100000) == 75
+    assert "SIGUSR1: all processes saved and left; safe: m at step" in capfd.readouterr().err
+
+
+@pytest.mark.parametrize("options", [{"processes": 0}, {"processes": 2, "least": 3}, {"processes": 2, "watchdog": 0.0}])
+def test_impossible_policies(options):
+    with pytest.raises(ConfigError, match="supervisor"):
+        Policy(**options)
+
+
+@pytest.mark.slow
+def test_a_training_whose_process_is_killed_has_the_same_bits(tmp_path, monkeypatch):
+    """The real command: two processes, one of them killed once."""
+    monkeypatch.setenv("XLA_FLAGS", "--xla_force_host_platform_device_count=1")
+    recipe = write("heat", tmp_path)
+    assert here("generate", recipe, SMALL, folder=tmp_path).code == 0
+    peace, folder = tmp_path / "peace", tmp_path / "runs/heat"
+    options = (SMALL, DOUBLE.replace("12", "300"), "--model", "fno")
+    copied(folder / "data", peace)
+    assert here("train", peace / "heat.yaml", *options, "plan={data: 2}", folder=peace).code == 0
+    command = [*SCIML, "train", str(recipe), "-o", str(folder), *options, "plan={data: -1}"]
+
+    def kill():
+        while not (folder / "models/fno/checkpoints").exists() or not list(
+            folder.glob("models/fno/checkpoints/[0-9]*")
+        ):
+            time.sleep(0.05)
+        os.kill(events(folder, "started")[-1]["pids"][1], signal.SIGKILL)
+
+    threading.Thread(target=kill).start()
+    assert Supervisor(command, folder, Policy(2, watchdog=60.0)).run() == 0
+    assert sizes(folder) == [2, 2]
+    assert_identical(*(checkpoint(place, "fno") for place in (folder, peace / "runs/heat")))
