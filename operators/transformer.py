@@ -13,7 +13,7 @@ import numpy as np
 from flax import nnx
 
 from sciml import axes
-from sciml.axes import HEADS, HIDDEN, SPACE
+from sciml.axes import HEADS, SPACE
 from sciml.errors import ConfigError
 from sciml.operators.attention import Attention, places
 from sciml.operators.dense import Dense, Perceptron
@@ -162,14 +162,14 @@ class Block(nnx.Module):
         gains = jnp.zeros((4, 1, width), x.dtype)
         if self.modulate is not None:
             gains = self.modulate(state["condition"]).reshape(4, 1, width)
-        seen = axes.spread(x, HEADS)
-        x = x + self.attention((1 + gains[0]) * normalized(seen) + gains[1], seen, angles.reshape(x.shape[0], -1))
-        result = dict(state)
+        seen, (gain, shift) = axes.spread(x, HEADS), axes.spread(gains[:2], HEADS)
+        x = x + self.attention((1 + gain) * normalized(seen) + shift, seen, angles.reshape(x.shape[0], -1))
+        inner, result = (1 + gains[2]) * normalized(x) + gains[3], dict(state)
         if isinstance(self.perceptron, Experts):
-            change, imbalance = self.perceptron((1 + gains[2]) * normalized(x) + gains[3])
+            change, imbalance = self.perceptron(inner)
             result["imbalance"] = state["imbalance"] + imbalance
         else:
-            change = self.perceptron((1 + gains[2]) * normalized(axes.spread(x, HIDDEN)) + gains[3])
+            change = self.perceptron(inner)
         result["tokens"] = (x + change).reshape(*shape, width)
         return result
 

@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 import functools
+from dataclasses import dataclass
 
 import jax
 import jax.numpy as jnp
 import numpy as np
+from comparison import assert_close
 from flax import nnx
 
 from sciml.operators.stack import StackPredictor
 from sciml.operators.transformer import Transformer
 from sciml.parallel.plan import Plan
-from sciml.parallel.step import Step, build_step
-from sciml.registry import load
+from sciml.parallel.step import build_step
 from sciml.spec import Spec, Statistics, Variable
 from sciml.training.objective import Batch, Data
-from sciml.training.state import TrainState
+from sciml.training.optimizers.sgd import SGD
+from sciml.training.state import TrainState, parameters
 
 GRID = 16
 
@@ -54,24 +56,49 @@ def rows(count: int = 8, grid: int = GRID) -> Batch:
     return {"u0": u0, "nu": rng.uniform(0.01, 0.1, count), "u": u}
 
 
-def train(model: StackPredictor, batch: Batch, plan: Plan, steps: int = 2, optimizer: str = "adam"):
-    """Metrics of each step, and the parameters in the end."""
-    step, state = stepper(model, plan, steps, optimizer)
-    history = []
-    for _ in range(steps):
-        state, metrics = step(state, batch)
-        history.append(jax.device_get(metrics))
-    return history, jax.device_get(state.params)
+@dataclass(frozen=True)
+class Trained:
+    """Metrics of each step, the parameters in the end, and the compiled step."""
+
+    history: list[dict]
+    params: dict
+    compiled: jax.stages.Compiled
+
+    @property
+    def program(self) -> str:
+        """The text of the compiled step."""
+        return self.compiled.as_text()
 
 
-def program(model: StackPredictor, batch: Batch, plan: Plan, optimizer: str = "sgd") -> jax.stages.Compiled:
-    """The compiled step."""
-    step, state = stepper(model, plan, 2, optimizer)
-    return step.function.lower(step.place(state), batch).compile()
-
-
-def stepper(model: StackPredictor, plan: Plan, steps: int, optimizer: str) -> tuple[Step, TrainState]:
-    """Step and first state of a training on the field u."""
-    rule = load("optimizer", optimizer)().build(steps)
+@functools.cache
+def trained(options: tuple = (), plan: tuple = (), steps: int = 2) -> Trained:
+    """Steps of plain gradient descent on 8 rows; `options` and `plan` are pairs of name and value."""
+    model, batch, rule = transformer(**dict(options)), rows(), SGD(momentum=0.0, schedule="constant").build(steps)
     state = TrainState.start(model, rule, jax.random.key(1))
-    return build_step(model, Data(("u",)), rule, plan), state
+    step = build_step(model, Data(("u",)), rule, Plan(**dict(plan)))
+    state = step.place(state)
+    compiled, history = step.function.lower(state, batch).compile(), []
+    for _ in range(steps):
+        state, metrics = compiled(state, batch)
+        history.append(jax.device_get(metrics))
+    return Trained(history, jax.device_get(nnx.to_pure_dict(state.params)), compiled)
+
+
+def assert_same(options: dict, plan: dict) -> Trained:
+    """Losses and parameters of the plan are those of one device, up to sums in another order."""
+    alone, spread = trained(pairs(options)), trained(pairs(options), pairs(plan))
+    assert_close(spread.history, alone.history, rtol=1e-12, atol=1e-12)
+    assert_close(spread.params, alone.params, rtol=1e-12, atol=1e-12)
+    return spread
+
+
+def pairs(options: dict) -> tuple:
+    """A dict as something that can be remembered."""
+    return tuple(sorted(options.items()))
+
+
+def parameter_bytes(options: dict, split: tuple[str, ...] = ()) -> int:
+    """Of all parameters but those with one of these logical axes."""
+    leaves = jax.tree.leaves(parameters(transformer(**options)), is_leaf=lambda leaf: isinstance(leaf, nnx.Variable))
+    whole = [leaf for leaf in leaves if not set(split) & set(leaf.get_metadata().get("axes") or ())]
+    return sum(leaf[...].nbytes for leaf in whole)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, final
+from typing import Any, NamedTuple, final
 
 import jax
 import jax.numpy as jnp
@@ -17,7 +17,7 @@ import jax.numpy as jnp
 from sciml import axes
 from sciml.axes import LAYERS
 from sciml.errors import ConfigError
-from sciml.training.objective import Batch
+from sciml.training.objective import Batch, Objective, Residuals
 from sciml.training.optimizer import Parts
 from sciml.types import Array, PyTree
 
@@ -37,6 +37,32 @@ class Known:
         return self.outputs
 
 
+class Stages(NamedTuple):
+    """A model and its objective in the three parts that a schedule needs, as functions of the parameters.
+
+    before: (params, rows) -> what enters the first stage. stage: (params, states) -> states, by the layers that
+    this device has. residuals: (params, states after the last stage, rows) -> residuals.
+    """
+
+    before: Callable[[PyTree, Batch], PyTree]
+    stage: Callable[[PyTree, PyTree], PyTree]
+    residuals: Callable[[PyTree, PyTree, Batch], Residuals]
+
+    @classmethod
+    def of(cls, assemble: Callable[[PyTree], Any], objective: Objective) -> Stages:
+        """Of a model with the methods `before`, `stage` and `after`; `assemble` makes it from parameters."""
+
+        def residuals(params: PyTree, states: PyTree, rows: Batch) -> Residuals:
+            model: Any = Known(assemble(params).after(states))
+            return objective.residuals(model, rows)
+
+        return cls(
+            lambda params, rows: assemble(params).before(rows),
+            lambda params, states: assemble(params).stage(states),
+            residuals,
+        )
+
+
 def gpipe(stage: Stage, states: PyTree, microbatches: int) -> PyTree:
     """All rows of `states` through all stages, known to every device in the end. Differentiable.
 
@@ -45,6 +71,7 @@ def gpipe(stage: Stage, states: PyTree, microbatches: int) -> PyTree:
     """
     count, here = axes.parts(LAYERS), axes.index(LAYERS)
     portions = portioned(states, microbatches)
+    portions = jax.tree.map(lambda a: axes.vary(a, [axes.mesh_axis(LAYERS)]), portions)  # one sum of their gradients
 
     def tick(arriving: PyTree, time: Array) -> tuple[PyTree, PyTree]:
         fresh = _at(portions, jnp.minimum(time, microbatches - 1))
