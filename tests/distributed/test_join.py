@@ -33,6 +33,7 @@ SLURM = {
     "SLURM_STEP_TASKS_PER_NODE": "2(x2)",
     "SLURM_STEP_NODELIST": "localhost",
 }
+MPI = {"PMI_RANK": "1", "PMI_SIZE": "2"}
 OWN = {"SCIML_PROCESS": "1", "SCIML_PROCESSES": "2", "SCIML_PROCESSES_WANTED": "4", "SCIML_COORDINATOR": "here:1"}
 
 
@@ -46,7 +47,7 @@ OWN = {"SCIML_PROCESS": "1", "SCIML_PROCESSES": "2", "SCIML_PROCESSES_WANTED": "
         ({**SLURM, "PMI_RANK": "3", "PMI_SIZE": "4"}, Place(3, 4, "localhost:62440", 1, 2, 4)),  # srun --mpi=pmi2
         ({**SLURM, "SCIML_COORDINATOR": "a:5"}, Place(3, 4, "a:5", 1, 2, 4)),
         (
-            {"PMI_RANK": "1", "PMI_SIZE": "2", "MPI_LOCALRANKID": "1", "MPI_LOCALNRANKS": "2"},
+            {**MPI, "MPI_LOCALRANKID": "1", "MPI_LOCALNRANKS": "2"},
             Place(1, 2, None, 1, 2, 2),
         ),
         ({"OMPI_COMM_WORLD_RANK": "1", "OMPI_COMM_WORLD_SIZE": "2"}, Place(1, 2, None, 0, 1, 2)),

@@ -120,3 +120,19 @@ def test_different_recipes_are_refused_by_all(data, tmp_path):
     assert said.count("the processes of this job do not run the same") == 1
     assert "recipe: " in said and "on process 1" in said
     assert not (tmp_path / "runs/heat/models").exists()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("plan", ["{fsdp: 2, zero: 3}", "{tensor: 2}"])
+def test_states_in_parts(data, tmp_path, plan):
+    """Parameters and optimizer state that no process has whole are saved, and read by one process.
+
+    Held-out errors agree to rounding only: one process evaluates the parts where they are.
+    """
+    options = (SMALL, DOUBLE, f"plan={plan}", "--model", "fno")
+    one, two = tmp_path / "one", tmp_path / "two"
+    alone = here("train", copied(data, one), *options, folder=one)
+    assert alone.code == 0, alone.err
+    ended = start(2, two, "train", copied(data, two), *options).wait()
+    assert [e.code for e in ended] == [0, 0], ended
+    assert checkpoint(one / "runs/heat", "fno") == checkpoint(two / "runs/heat", "fno")

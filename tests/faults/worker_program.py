@@ -38,7 +38,7 @@ FAULTS = {
 
 def main(folder: str, steps: str, fault: str = "", where: str = "0:0") -> int:
     place, rank, size = Path(folder), int(os.environ[PROCESS]), int(os.environ[PROCESSES])
-    faulthandler.register(DUMP_SIGNAL, file=open(os.environ[STACKS], "w"))
+    faulthandler.register(DUMP_SIGNAL, file=open(os.environ[STACKS], "w"))  # noqa: SIM115 -- stays open
     signal.signal(signal.SIGTERM, lambda number, frame: STOP.append(number))
     beats, saved = Beats(int(os.environ[BEATS])), place / "models/m/checkpoints"
     saved.mkdir(parents=True, exist_ok=True)
