@@ -9,8 +9,8 @@ from dataclasses import dataclass
 REQUEUE = 75
 """Exit code of a run that saved its state because it was asked to stop; so is that of a busy run folder."""
 
-KILLED = 143
-"""Exit code of a task that SIGTERM ended before it could answer."""
+FROM_OUTSIDE = (80, 134, 137, 139, 143)
+"""Exit codes that need not come again: a peer is gone or stands still; ended by SIGABRT, SIGKILL, SIGSEGV, SIGTERM."""
 
 CODE_FILE = "exit_code"
 """In the folder of each point of an array: how its run ended."""
@@ -19,7 +19,7 @@ RETURN = f"""
 again=no
 case $code in
     {REQUEUE}) again=yes; rm -f "$folder/killed" ;;  # stopped and saved
-    {KILLED})  # stopped before it could answer, by Slurm or because another task failed: three times in a row at most
+    {"|".join(map(str, FROM_OUTSIDE))})  # lost, or killed before it could save: three times in a row at most
         date >> "$folder/killed"
         [ "$(wc -l < "$folder/killed")" -gt 3 ] || again=yes ;;
 esac

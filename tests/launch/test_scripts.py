@@ -41,7 +41,7 @@ def ended(tmp_path):
     return run
 
 
-@pytest.mark.parametrize("code", [0, 1, 65, 74, 78, 79, 130, 137])
+@pytest.mark.parametrize("code", [0, 1, 2, 65, 74, 78, 79, 130])
 def test_these_codes_end_the_job(ended, code):
     assert ended(code) == (code, ["srun -K sciml run a b"])
 
@@ -61,9 +61,9 @@ def test_not_more_often_than_the_site_says(ended):
     assert len(ended(75, site=Site(requeue=False))[1]) == 1
 
 
-def test_killed_before_it_could_answer(ended):
+def test_lost_or_killed_before_it_could_save(ended):
     """Three returns in a row; a run that saved starts the count again."""
-    assert [len(ended(143)[1]) for _ in range(4)] == [2, 2, 2, 1]
+    assert [len(ended(code)[1]) for code in (80, 137, 143, 143)] == [2, 2, 2, 1]
     ended(75)
     assert len(ended(143)[1]) == 2
 

@@ -110,11 +110,11 @@ def test_preempted_by_a_higher_partition_and_finished(slurm, submitted, tmp_path
     assert sum("life 1" in line and "ends with 0" in line for line in story(tmp_path)) == 2
 
 
-def test_a_killed_task_ends_the_job(slurm, submitted, tmp_path):
-    """`srun -K`: the other task does not wait for ever."""
+def test_a_killed_task_ends_the_others(slurm, submitted, tmp_path):
+    """`srun -K`: they do not wait for ever, and the job starts again."""
     job = slurm.ended(submitted("die"), SECONDS)
-    assert (job["JobState"], job["Restarts"]) == ("FAILED", "0")
-    assert any("task 0 of 2: signal 15" in line for line in story(tmp_path))
+    assert (job["JobState"], job["Restarts"]) == ("COMPLETED", "1")
+    assert "life 0 task 0 of 2: signal 15" in story(tmp_path)
 
 
 def test_one_job_per_run_folder(slurm, submitted, recipe, site, tmp_path):
