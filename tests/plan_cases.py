@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
@@ -14,8 +15,12 @@ from flax import nnx
 
 from sciml.domain import Box
 from sciml.equations.heat import Heat
+from sciml.operators.traffic import activation_traffic
+from sciml.parallel.cost import gradient_traffic, held
+from sciml.parallel.layout import Layout
 from sciml.parallel.plan import Plan
 from sciml.parallel.step import Step, build_step
+from sciml.parallel.traffic import collectives
 from sciml.pinn.model import PINNConfig
 from sciml.pinn.objectives import PointResidual
 from sciml.problem import make_problem
@@ -80,12 +85,18 @@ def _points() -> tuple[nnx.Module, Objective, Batch]:
     return model, Weighted({"data": (readings, 1.0), "residual": (residual, 10.0)}), {"x": x, "t": t, "u": np.sin(x)}
 
 
+DEEP = {"width": 16, "heads": 8, "layers": 8, "patch": (2, 2), "waves": 2, "projection": 16}
 ROW_AXES = {"data", "fsdp", "domain"}
 MAKERS = {
     "fno": (lambda: _fields("fno", width=8, modes=(3,), layers=2), ROW_AXES | {"tensor"}),
     "deeponet": (lambda: _fields("deeponet", basis=8, width=16), ROW_AXES | {"tensor"}),
     "mlp": (_numbers, ROW_AXES | {"tensor"}),
     "pinn": (_points, ROW_AXES | {"tensor"}),
+    "transformer": (lambda: _fields("transformer", **DEEP), ROW_AXES | {"tensor", "pipeline"}),
+    "experts": (
+        lambda: _fields("transformer", experts=8, groups=8, **DEEP),
+        ROW_AXES | {"tensor", "pipeline", "expert"},
+    ),
 }
 
 
@@ -96,23 +107,38 @@ def case(name: str) -> Case:
     return Case(*make(), frozenset(splits))
 
 
-def plans(count: int) -> dict[str, dict[str, Any]]:
-    """All ways to spread eight devices over exactly `count` axes that every ZeRO stage and transform allows."""
-    sizes = {1: [(8,)], 2: [(2, 4), (4, 2)], 3: [(2, 2, 2)]}[count]
+def plans(name: str, count: int) -> dict[str, dict[str, Any]]:
+    """Ways to spread eight devices over `count` of the axes that a case can split, with every ZeRO stage.
+
+    A pipeline alone gets both schedules, and a split grid both transforms. Deep models take all pairs and triples
+    with stage 3 only.
+    """
     found = {}
-    for names in itertools.combinations(("data", "fsdp", "expert", "domain", "tensor", "pipeline"), count):
-        for chosen in sizes:
-            base: dict[str, Any] = dict(zip(names, chosen, strict=True))
-            for stage in (1, 2, 3) if "fsdp" in names else (0,):
-                title = " ".join(f"{n}{s}" for n, s in base.items()) + (f" zero{stage}" if stage else "")
-                found[title] = {**base, "zero": stage}
+    order = ("data", "fsdp", "expert", "domain", "tensor", "pipeline")
+    deep = "pipeline" in case(name).splits
+    for names in itertools.combinations([axis for axis in order if axis in case(name).splits], count):
+        sizes = {1: (8,), 2: (2, 4), 3: (2, 2, 2)}[count]
+        base: dict[str, Any] = dict(zip(names, sizes, strict=True))
+        for more in _choices(names, every_stage=count == 1 or not deep):
+            title = " ".join([f"{n} {s}" for n, s in base.items()] + [_word(k, v) for k, v in more.items()])
+            found[title] = {**base, **more}
     return found
 
 
-def suits(name: str, plan: dict[str, Any]) -> bool:
-    """Whether the model of a case has something to split for every axis of a plan."""
-    axes = {axis for axis in ("data", "fsdp", "tensor", "pipeline", "expert", "domain") if plan.get(axis, 1) > 1}
-    return axes <= case(name).splits
+def _choices(names: tuple[str, ...], every_stage: bool) -> list[dict[str, Any]]:
+    more: list[dict[str, Any]] = [{}]
+    if "fsdp" in names:
+        more = [{"zero": stage} for stage in ((1, 2, 3) if every_stage else (3,))]
+    if "pipeline" in names:
+        schedules = ({"microbatches": 2}, {"microbatches": 2, "schedule": "1f1b"})
+        more = [{**m, **s} for m in more for s in (schedules if len(names) == 1 else schedules[1:])]
+    if names == ("domain",):
+        more = [{}, {"transform": "pencil", "attention": "all_to_all"}]
+    return more
+
+
+def _word(name: str, value: Any) -> str:
+    return value if isinstance(value, str) else f"{name} {value}"
 
 
 def training(name: str, plan: Plan, steps: int = 3, **options: Any) -> tuple[TrainState, list[dict[str, Any]], Step]:
@@ -134,10 +160,65 @@ def alone(name: str) -> tuple[Any, list[dict[str, Any]]]:
     return jax.device_get(state.params), history
 
 
-def gradient_difference(name: str, state: TrainState, history: list[dict[str, Any]]) -> float:
+def difference(name: str, state: TrainState, history: list[dict[str, Any]]) -> float:
     """Largest relative difference of losses, gradient norms and parameters from those of one device."""
     params, expected = alone(name)
     pairs = list(zip(jax.tree.leaves(jax.device_get(state.params)), jax.tree.leaves(params), strict=True))
     pairs += list(zip(jax.tree.leaves(history), jax.tree.leaves(expected), strict=True))
     scale = max(float(jnp.max(jnp.abs(leaf))) for leaf in jax.tree.leaves(params))
     return max(float(np.max(np.abs(np.asarray(a, float) - np.asarray(b, float)))) for a, b in pairs) / scale
+
+
+@dataclass(frozen=True)
+class Proof:
+    """One training under a plan against its claims: difference from one device, and measured over predicted bytes."""
+
+    difference: float
+    sent: float
+    predicted_sent: float | None
+    arguments: float
+    predicted_arguments: float
+    kinds: frozenset[str]
+
+    @property
+    def traffic(self) -> float | None:
+        """Bytes sent, measured over predicted; None without a formula."""
+        if self.predicted_sent is None:
+            return None
+        return self.sent / self.predicted_sent if self.predicted_sent else float(self.sent == 0)
+
+
+def prove(name: str, plan: Plan) -> Proof:
+    """Train, compile, count."""
+    known = case(name)
+    state, history, step = training(name, plan)
+    compiled = step.function.lower(state, known.batch).compile()
+    found = collectives(compiled.as_text())
+    layout = Layout.of(known.model, plan)
+    stored = held(layout, state.params, state.opt_state, batch_on_devices(known))
+    return Proof(
+        difference(name, state, history),
+        sum(c.sent * c.times for c in found),
+        predicted_traffic(known, layout, state),
+        compiled.memory_analysis().argument_size_in_bytes,
+        stored.total,
+        frozenset(c.kind for c in found),
+    )
+
+
+def batch_on_devices(known: Case) -> Batch:
+    """Shapes of what a step takes: collocation points are drawn inside it."""
+    return {name: np.asarray(value) for name, value in known.batch.items()}
+
+
+def predicted_traffic(known: Case, layout: Layout, state: TrainState) -> float | None:
+    """Bytes that a device sends in a step, by formula: gradients, activations, and the few numbers of the loss."""
+    plan = layout.plan
+    rows = ROWS // math.prod(plan.sizes[name] for name in layout.rows)
+    try:
+        activations = sum(activation_traffic(known.model, plan, rows).values())
+    except TypeError:
+        if plan.used("tensor"):
+            return None
+        activations = 0.0
+    return sum(gradient_traffic(layout, state.params).values()) + activations

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, final
 
 import jax
@@ -12,9 +13,10 @@ from jax.flatten_util import ravel_pytree
 
 from sciml.errors import ConfigError
 from sciml.parallel.layout import Layout
+from sciml.parallel.pipeline import Stages, one_f_one_b
 from sciml.parallel.plan import DATA
 from sciml.parallel.rows import ResidualFunction, gram, row_jacobians, stacked
-from sciml.training.objective import Batch
+from sciml.training.objective import Batch, Residuals
 from sciml.training.optimizer import LossFunctions, NormalEquations, Parts
 from sciml.types import Array, PyTree, Scalar
 
@@ -28,14 +30,36 @@ class _Share:
     batch: Batch
     layout: Layout
 
-    def size(self, values: Array) -> int:
-        """Number of residuals of a term over all devices and portions, from one portion's."""
-        return values.size * self.layout.parts * self.layout.plan.accumulate
+    def size(self, values: Array, portions: int = 1) -> int:
+        """Number of residuals of a term over all devices and portions, from those of one portion (or a part of it)."""
+        return values.size * portions * self.layout.parts * self.layout.plan.accumulate
 
     def parts(self, params: PyTree, portion: Batch) -> Parts:
         """This portion's share of each term."""
-        rows = self.residuals(params, portion)
-        return {name: jnp.sum(_square(values)) / self.size(values) for name, values in rows.items()}
+        return self.terms(self.residuals(params, portion))
+
+    def terms(self, rows: Residuals, portions: int = 1) -> Parts:
+        """Share of each term that residuals have."""
+        return {name: jnp.sum(_square(values)) / self.size(values, portions) for name, values in rows.items()}
+
+    def gradient(self, params: PyTree, portion: Batch) -> tuple[PyTree, Parts]:
+        """Gradient of this portion's share, and the share."""
+
+        def loss(leaves: PyTree) -> tuple[Scalar, Parts]:
+            parts = self.parts(leaves, portion)
+            return _sum(parts), parts
+
+        return jax.grad(loss, has_aux=True)(params)
+
+    def gradient_in_stages(self, stages: Stages, params: PyTree, portion: Batch) -> tuple[PyTree, Parts]:
+        """The same, with rows on their way forward and back through a pipeline at once."""
+        count = self.layout.plan.microbatches
+
+        def loss_after(leaves: PyTree, states: PyTree, rows: Batch) -> Parts:
+            return self.terms(stages.residuals(leaves, states, rows), count)
+
+        parts, gradient = one_f_one_b(stages.before, stages.stage, loss_after, params, portion, count)
+        return gradient, parts
 
     def portions(self, function: Callable[[Batch], Any]) -> Any:
         """Sum of `function` over this device's portions."""
@@ -65,10 +89,12 @@ def loss_functions(
     batch: Batch,
     layout: Layout,
     whole: Callable[[PyTree], PyTree] = lambda params: params,
+    stages: Stages | None = None,
 ) -> LossFunctions:
     """Loss, gradient and normal equations over all devices, for use inside `shard_map`.
 
-    `whole` makes the parameters of the model from what the optimizer holds: shards, from ZeRO stage 1 on.
+    `whole` makes the parameters of the model from what the optimizer holds: shards, from ZeRO stage 1 on. With
+    `stages` the gradient is taken by the schedule 1F1B.
     """
     share = _Share(residuals, batch, layout)
 
@@ -82,12 +108,8 @@ def loss_functions(
 
     def value_and_grad(params: PyTree, apart: tuple[str, ...] = ()) -> tuple[tuple[Scalar, Parts], PyTree]:
         mine = local(params)
-
-        def loss(leaves: PyTree, portion: Batch) -> tuple[Scalar, Parts]:
-            parts = share.parts(leaves, portion)
-            return _sum(parts), parts
-
-        ascent, parts = share.portions(lambda portion: jax.grad(loss, has_aux=True)(mine, portion))
+        gradient = share.gradient if stages is None else partial(share.gradient_in_stages, stages)
+        ascent, parts = share.portions(lambda portion: gradient(mine, portion))
         ascent, parts = layout.reduce(ascent, parts, apart)
         return (_sum(parts), parts), jax.tree.map(jnp.conj, ascent)
 

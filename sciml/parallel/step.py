@@ -20,6 +20,7 @@ from sciml.errors import ConfigError
 from sciml.parallel.compression import Compressed
 from sciml.parallel.layout import Layout
 from sciml.parallel.losses import loss_functions
+from sciml.parallel.pipeline import Stages
 from sciml.parallel.plan import Plan
 from sciml.training.objective import Batch, Objective, Residuals
 from sciml.training.optimizer import Optimizer, Parts
@@ -44,7 +45,14 @@ class Step:
     repeat: int = 1
 
     def __call__(self, state: TrainState, batch: Batch) -> tuple[TrainState, Metrics]:
-        return self.function(self.place(state), batch)
+        result = self.function(self.place(state), batch)
+        return jax.block_until_ready(result) if self._simulated else result
+
+    @property
+    def _simulated(self) -> bool:
+        """Whether several devices share this processor: steps under way at once would starve each other of threads."""
+        mesh = self.shardings.step.mesh
+        return mesh.size > 1 and mesh.devices.flat[0].platform == "cpu"
 
     def place(self, state: TrainState) -> TrainState:
         """The state on the devices of the plan; a new state otherwise would compile the second call again."""
@@ -78,6 +86,9 @@ def build_step(
     def residuals(params: PyTree, batch: Batch) -> Residuals:
         return objective.residuals(assemble(params), batch)
 
+    interleaved = plan.schedule == "1f1b" and plan.pipeline > 1
+    stages = Stages.of(assemble, objective) if interleaved else None
+
     def on_device(params: PyTree, opt_state: PyTree, batch: Batch) -> tuple[PyTree, PyTree, Metrics]:
         own = layout.cut(params) if plan.zero in (1, 2) else params
 
@@ -85,7 +96,7 @@ def build_step(
             return params if shards is own and plan.zero < 3 else layout.gather(shards)
 
         with axes.placed(layout.placement()):
-            update = optimizer.update(loss_functions(residuals, batch, layout, whole), own, opt_state)
+            update = optimizer.update(loss_functions(residuals, batch, layout, whole, stages), own, opt_state)
         return update.params, update.state, _metrics(update.info, update.parts)
 
     def step(state: TrainState, batch: Batch) -> tuple[TrainState, Metrics]:
