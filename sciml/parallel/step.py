@@ -37,22 +37,18 @@ class Step:
 
     Metrics: loss, loss/<term> for each term, grad_norm, learning_rate or damping, and `finite`.
     With `repeat` > 1 one call makes that many steps: the arrays of the batch, and of the metrics, have a
-    leading axis of that length. `shardings` says which devices hold what of the state.
+    leading axis of that length. `shardings` says which devices hold what of the state. `waits`: every call waits for
+    its result, because devices that share a processor starve each other of threads when several steps are under way.
     """
 
     function: Any
     shardings: TrainState
     repeat: int = 1
+    waits: bool = False
 
     def __call__(self, state: TrainState, batch: Batch) -> tuple[TrainState, Metrics]:
         result = self.function(self.place(state), batch)
-        return jax.block_until_ready(result) if self._simulated else result
-
-    @property
-    def _simulated(self) -> bool:
-        """Whether several devices share this processor: steps under way at once would starve each other of threads."""
-        mesh = self.shardings.step.mesh
-        return mesh.size > 1 and mesh.devices.flat[0].platform == "cpu"
+        return jax.block_until_ready(result) if self.waits else result
 
     def place(self, state: TrainState) -> TrainState:
         """The state on the devices of the plan; a new state otherwise would compile the second call again."""
@@ -118,7 +114,8 @@ def build_step(
     shardings = TrainState(whole, layout.shardings(stored), layout.shardings(moments), whole)
     function = step if repeat == 1 else steps
     jitted = jax.jit(function, donate_argnums=0, in_shardings=(shardings, None), out_shardings=(shardings, whole))
-    return Step(jitted, shardings, repeat)
+    shares_processor = layout.mesh.size > 1 and layout.mesh.devices.flat[0].platform == "cpu"
+    return Step(jitted, shardings, repeat, waits=shares_processor)
 
 
 def _abstract_state(model: nnx.Module, optimizer: Optimizer, plan: Plan) -> TrainState:

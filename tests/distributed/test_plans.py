@@ -14,7 +14,6 @@ from sciml.parallel.plan import Plan
 from sciml.parallel.step import build_step
 from sciml.registry import load
 
-SINGLES = {name: tuple(plan_cases.plans(name, 1)) for name in ("fno", "experts")}
 QUICK = [
     *[("fno", title) for title in plan_cases.plans("fno", 1)],
     *[("experts", title) for title in plan_cases.plans("experts", 1)],
@@ -45,9 +44,7 @@ def _check(name: str, title: str) -> None:
     assert proof.difference < 1e-12
     assert proof.kinds <= allowed
     assert proof.traffic is None or abs(proof.traffic - 1) < 0.01, (proof.sent, proof.predicted_sent)
-    assert (
-        abs(proof.arguments / proof.predicted_arguments - 1) < 0.01 or proof.arguments - proof.predicted_arguments < 64
-    )
+    assert abs(proof.arguments - proof.predicted_arguments) < max(64, 0.01 * proof.predicted_arguments)
 
 
 @pytest.mark.parametrize(("name", "title"), QUICK)
@@ -72,13 +69,9 @@ def test_shards_are_real_before_and_after_a_step():
     """Every device holds an eighth of what ZeRO stage 3 stores in parts, and stage 1 of the optimizer state only."""
     for stage, shares in {1: (1, 8), 3: (8, 8)}.items():
         state, _, _ = plan_cases.training("fno", Plan(fsdp=8, zero=stage), steps=1)
-        weight = jax.tree.leaves(state.params)[0]
         for tree, share in zip((state.params, state.opt_state), shares, strict=True):
-            sizes = [
-                leaf.size // leaf.addressable_shards[0].data.size for leaf in jax.tree.leaves(tree) if leaf.size > 64
-            ]
-            assert max(sizes) == share
-            assert weight.is_fully_addressable
+            large = [leaf for leaf in jax.tree.leaves(tree) if leaf.size > 64]
+            assert {leaf.size // leaf.addressable_shards[0].data.size for leaf in large} == {share}
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,99 @@
+"""Compressed gradients: what is lost is kept, bytes are few, and training goes on as without."""
+
+from __future__ import annotations
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import plan_cases
+import pytest
+from comparison import assert_close
+from jax.sharding import PartitionSpec as P
+
+from sciml.errors import ConfigError
+from sciml.parallel.compression import BLOCK, _sum_of_signs, compressed, matrix_shape
+from sciml.parallel.plan import Plan
+from sciml.parallel.step import build_step
+from sciml.parallel.traffic import bytes_sent
+from sciml.registry import load
+from sciml.training.state import TrainState
+
+STEPS = 30
+
+
+def _training(plan: Plan, steps: int = STEPS) -> tuple[list[float], float]:
+    """Losses, and bytes that a device sends per step."""
+    known = plan_cases.case("fno")
+    optimizer = compressed(load("optimizer", "adam")(learning_rate=3e-3).build(steps), known.model, plan)
+    step = build_step(known.model, known.objective, optimizer, plan)
+    state = TrainState.start(known.model, optimizer, jax.random.key(1), plan.precision)
+    sent = bytes_sent(step.function.lower(step.place(state), known.batch).compile().as_text())
+    losses = []
+    for _ in range(steps):
+        state, metrics = step(state, known.batch)
+        losses.append(float(metrics["loss"]))
+    return losses, sent
+
+
+@pytest.fixture(scope="module")
+def plainly():
+    return _training(Plan(data=8, precision="float32"))
+
+
+@pytest.mark.parametrize(
+    ("method", "least"), [({"compress": "powersgd"}, 8), ({"compress": "one_bit", "warmup": 10}, 15)]
+)
+def test_few_bytes_and_nearly_the_same_loss(plainly, method, least):
+    """Bytes of 1-bit Adam without its warm-up, in which the program sends whole gradients."""
+    losses, sent = _training(Plan(data=8, precision="float32", **method))
+    if "warmup" in method:
+        _, sent = _training(Plan(data=8, precision="float32", compress="one_bit", warmup=0), steps=1)
+    expected, whole = plainly
+    assert whole / sent > least
+    assert losses[-1] < 1.1 * expected[-1] < 0.3 * losses[0]
+
+
+def test_compression_goes_with_shards_and_split_layers():
+    plan = Plan(data=2, fsdp=2, tensor=2, zero=3, precision="float32", compress="powersgd")
+    losses, _ = _training(plan, steps=10)
+    assert losses[-1] < 0.7 * losses[0]
+
+
+def test_signs_lose_nothing_for_good():
+    """What all devices wanted to send is what arrived plus what they remember."""
+    count, length = 4, 4 * BLOCK
+    lines = np.random.default_rng(0).normal(size=(count, length))
+
+    def on_device(line):
+        errors = [jnp.zeros((length,)), jnp.zeros((length // count,))]
+        total, lost = _sum_of_signs(line[0], [jax.lax.pcast(e, "data", to="varying") for e in errors], count)
+        return total, lost[0][None], lost[1][None]
+
+    mesh = Plan(data=count).mesh()
+    specs = (P(), P("data"), P("data"))
+    total, first, second = jax.jit(jax.shard_map(on_device, mesh=mesh, in_specs=P("data"), out_specs=specs))(lines)
+    assert_close(total + first.sum(0) + second.reshape(-1), lines.sum(0), rtol=1e-12, atol=1e-12)
+
+
+def test_arrays_are_grouped_nearly_square():
+    assert matrix_shape((9, 24, 2, 24)) == (216, 48)
+    assert matrix_shape((5,)) == (1, 5) or matrix_shape((5,)) == (5, 1)
+
+
+@pytest.mark.parametrize(
+    ("optimizer", "plan", "words"),
+    [
+        ("muon", {"compress": "powersgd"}, "every number on its own"),
+        ("sgd", {"compress": "one_bit"}, "momentum of Adam"),
+    ],
+)
+def test_other_optimizers_are_refused(optimizer, plan, words):
+    model = plan_cases.case("fno").model
+    with pytest.raises(ConfigError, match=words):
+        compressed(load("optimizer", optimizer)().build(1), model, Plan(data=8, precision="float32", **plan))
+
+
+def test_a_step_without_the_compressing_optimizer_is_refused():
+    known, plan = plan_cases.case("fno"), Plan(data=8, precision="float32", compress="powersgd")
+    with pytest.raises(ConfigError, match="compresses gradients"):
+        build_step(known.model, known.objective, load("optimizer", "adam")().build(1), plan)
