@@ -13,6 +13,8 @@ from flax import nnx
 from sciml.checkpoint import Checkpoints
 from sciml.errors import DataError, IntegrityError
 from sciml.launch.job import Job
+from sciml.parallel.compression import compressed
+from sciml.parallel.plan import Plan
 from sciml.parallel.step import build_step
 from sciml.pipeline.continuing import HASH, model_folder, model_hash
 from sciml.pipeline.family import TRAINING
@@ -61,7 +63,7 @@ def train_model(context: Context, name: str, progress: Progress, job: Job | None
     job = job or Job()
     plan = resized(prepared.plan, job, section.train.batch)
     batches = prepared.batches if job.ranks.size == 1 else share(prepared.batches, plan)
-    optimizer, state = start(context, section, prepared)
+    optimizer, state = start(context, section, prepared, plan)
     with Checkpoints(place / "checkpoints") as checkpoints, Checkpoints(place / "best", keep=1) as best:
         state, found = resume(checkpoints, state, batches, job.ranks)
         if int(state.step) >= section.train.steps:
@@ -116,9 +118,9 @@ def _best(place: Path, template: PyTree, last: PyTree) -> PyTree:
             return last
 
 
-def start(context: Context, section: ModelSection, prepared: Prepared) -> tuple[Optimizer, TrainState]:
+def start(context: Context, section: ModelSection, prepared: Prepared, plan: Plan) -> tuple[Optimizer, TrainState]:
     """The optimizer and the state before the first step."""
-    optimizer = section.train.optimizer.build().build(section.train.steps)
+    optimizer = compressed(section.train.optimizer.build().build(section.train.steps), prepared.model, plan)
     key = jax.random.fold_in(jax.random.key(context.recipe.seed), TRAINING)
     return optimizer, TrainState.start(prepared.model, optimizer, key, section.train.precision)
 
@@ -127,7 +129,7 @@ def load_trained(context: Context, name: str) -> Trained:
     """The trained model; `DataError` (65) when its training is not finished."""
     section, place = context.recipe.models[name], model_folder(context.folder, name)
     prepared = task_of(section).prepare(context, section)
-    _, template = start(context, section, prepared)
+    _, template = start(context, section, prepared, prepared.plan)
     with Checkpoints(place / "checkpoints") as checkpoints:
         state, meta = checkpoints.restore(template)
     if int(state.step) < section.train.steps:
