@@ -56,7 +56,7 @@ def test_nothing_is_gathered(model):
     context, section = Context(chosen, finished("heat")), chosen.models[model]
     prepared = task_of(section).prepare(context, section)
     assert prepared.plan.data == 8 == len(jax.devices())
-    optimizer, state = start(context, section, prepared)
+    optimizer, state = start(context, section, prepared, prepared.plan)
     step = build_step(prepared.model, prepared.objective, optimizer, prepared.plan)
     program = step.function.lower(state, next(prepared.batches)).compile().as_text()
     assert {c.kind for c in collectives(program)} == {"all-reduce"}
