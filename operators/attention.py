@@ -61,31 +61,30 @@ class Attention(nnx.Module):
         self.nearness = nnx.Param(waves**-0.5 * random(heads, 2, waves), axes=(HEADS, None, None))
 
     def __call__(
-        self, x: Float[Array, "tokens width"], y: Float[Array, "tokens width"], angles: Float[Array, "tokens waves"]
+        self, x: Float[Array, "tokens width"], y: Float[Array, "tokens width"], marks: Float[Array, "tokens marks"]
     ) -> Float[Array, "tokens width"]:
-        """Looks by `x`, takes from `y`; `angles` are the places of the tokens, see `places`."""
+        """Looks by `x`, takes from `y`; `marks` say where the tokens are, see `places`."""
         x, y = axes.spread(x, HEADS), axes.spread(y, HEADS)
         pair = jnp.einsum("td,dnhc->nthc", x, self.pair[...])
         pair = pair * jax.lax.rsqrt(jnp.mean(pair**2, -1, keepdims=True) + 1e-6)
         query, key = pair[0] * self.sharpness[...][:, None] / pair.shape[-1] ** 0.5, pair[1]
         value = jnp.einsum("td,dhc->thc", y, self.value[...])
         near = jnp.einsum("td,dhpw->thpw", x, self.near[...]) + self.nearness[...]
-        query = jnp.concatenate([query, turned(near, angles)], -1)
-        marks = jnp.concatenate([jnp.cos(angles), jnp.sin(angles)], -1)[:, None]
-        key = jnp.concatenate([key, jnp.broadcast_to(marks, (*key.shape[:2], marks.shape[-1]))], -1)
+        query = jnp.concatenate([query, turned(near, marks)], -1)
+        key = jnp.concatenate([key, jnp.broadcast_to(marks[:, None], (*key.shape[:2], marks.shape[-1]))], -1)
         mixed = attend(query, key, value)
         return axes.total(jnp.einsum("thc,hcd->td", mixed, self.outer[...]), HEADS)
 
 
-def turned(near: Array, angles: Array) -> Array:
-    """a, b to the vector whose product with (cos a', sin a') is a cos(angle - a') + b sin(angle - a')."""
+def turned(near: Array, marks: Array) -> Array:
+    """a, b to the vector whose product with another token's marks is a cos(difference) + b sin(difference)."""
     a, b = near[:, :, 0], near[:, :, 1]
-    cos, sin = jnp.cos(angles)[:, None], jnp.sin(angles)[:, None]
+    cos, sin = jnp.split(marks[:, None], 2, axis=-1)
     return jnp.concatenate([a * cos + b * sin, a * sin - b * cos], -1)
 
 
 def places(shape: tuple[int, ...], periodic: tuple[bool, ...], waves: int) -> np.ndarray:
-    """Angles `(*shape, axes * waves)`: the place of each token times wave numbers 1, 2, ... per axis.
+    """Cosines and sines `(*shape, 2 * axes * waves)` of the place of each token times 1, 2, ... `waves`, per axis.
 
     A bounded axis is half of a period, so that opposite distances stay apart.
     """
@@ -98,7 +97,13 @@ def places(shape: tuple[int, ...], periodic: tuple[bool, ...], waves: int) -> np
         np.broadcast_to(line.reshape(*(-1 if i == j else 1 for j in range(len(shape))), waves), (*shape, waves))
         for i, line in enumerate(lines)
     ]
-    return np.concatenate(grids, -1)
+    angles = np.concatenate(grids, -1)
+    return np.concatenate([np.cos(angles), np.sin(angles)], -1)
+
+
+def precise(x: Array) -> Array:
+    """In single precision at least: what must not be rounded to half precision."""
+    return x.astype(jnp.promote_types(x.dtype, jnp.float32))
 
 
 def attend(query: Array, key: Array, value: Array) -> Array:
@@ -110,8 +115,8 @@ def attend(query: Array, key: Array, value: Array) -> Array:
 
 def attend_here(query: Array, key: Array, value: Array) -> Array:
     """All tokens on one device."""
-    weights = jax.nn.softmax(jnp.einsum("qhc,khc->hqk", query, key), -1)
-    return jnp.einsum("hqk,khc->qhc", weights, value)
+    weights = jax.nn.softmax(precise(jnp.einsum("qhc,khc->hqk", query, key)), -1)
+    return jnp.einsum("hqk,khc->qhc", weights.astype(value.dtype), value)
 
 
 def attend_by_swap(query: Array, key: Array, value: Array) -> Array:
@@ -130,7 +135,9 @@ def attend_by_swap(query: Array, key: Array, value: Array) -> Array:
 
 def attend_in_ring(query: Array, key: Array, value: Array) -> Array:
     """Keys and values go round; each device has a part of the tokens only, also in the backward pass."""
-    return _ring((axes.mesh_axis(SPACE), axes.parts(SPACE)), query, key, value)
+    ring = axes.mesh_axis(SPACE), axes.parts(SPACE)
+    result: Array = _ring(ring, precise(query), precise(key), precise(value))
+    return result.astype(value.dtype)
 
 
 SPREAD: dict[str, Callable[[Array, Array, Array], Array]] = {"ring": attend_in_ring, "all_to_all": attend_by_swap}

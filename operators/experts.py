@@ -13,6 +13,7 @@ from flax import nnx
 from sciml import axes
 from sciml.axes import EXPERTS, HIDDEN, SPACE
 from sciml.errors import ConfigError
+from sciml.operators.attention import precise
 from sciml.operators.dense import ACTIVATIONS, Activation, Dense
 from sciml.types import Array, Float, Int
 
@@ -87,14 +88,14 @@ class Experts(nnx.Module):
         groups = self._groups(x.shape[0])
         tokens = x.reshape(groups, -1, x.shape[-1])
         room = room_of(tokens.shape[1], self.count, self.chosen, self.capacity)
-        chances = jax.nn.softmax(self.router(tokens), -1)
+        chances = jax.nn.softmax(precise(self.router(tokens)), -1)
         routes = jax.vmap(lambda p: route(p, self.chosen, room))(chances)
         filled = jax.vmap(lambda r, t: r.fill(t, self.count * room))(routes, tokens)
         sent = axes.swap(filled.reshape(groups, self.count, room, -1), EXPERTS, split=1, join=2)
         answers = axes.swap(self._work(sent), EXPERTS, split=2, join=1).reshape(groups, self.count * room, -1)
         result = jax.vmap(lambda r, a: r.collect(a))(routes, answers)
         shares = jnp.mean(chances, 1) * self.count
-        return result.reshape(x.shape), jnp.mean((shares - 1) ** 2, -1)
+        return result.reshape(x.shape).astype(x.dtype), jnp.mean((shares - 1) ** 2, -1)
 
     def _work(self, tokens: Array) -> Array:
         """Each expert on its tokens, `(groups, experts, tokens, width)`."""

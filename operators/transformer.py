@@ -15,7 +15,7 @@ from flax import nnx
 from sciml import axes
 from sciml.axes import HEADS, SPACE
 from sciml.errors import ConfigError
-from sciml.operators.attention import Attention, places
+from sciml.operators.attention import Attention, places, precise
 from sciml.operators.dense import Dense, Perceptron
 from sciml.operators.experts import Experts, GatedPerceptron
 from sciml.operators.predictor import field_layout
@@ -156,14 +156,14 @@ class Block(nnx.Module):
 
     def __call__(self, state: Travelling) -> Travelling:
         shape, width = state["tokens"].shape[:-1], state["tokens"].shape[-1]
-        angles = places(axes.whole_shape(shape), self.periodic, self.waves)
-        angles = axes.portion(jnp.asarray(angles, state["tokens"].dtype), SPACE, 0)
+        marks = places(axes.whole_shape(shape), self.periodic, self.waves)
+        marks = axes.portion(jnp.asarray(marks, state["tokens"].dtype), SPACE, 0)
         x = state["tokens"].reshape(-1, width)
         gains = jnp.zeros((4, 1, width), x.dtype)
         if self.modulate is not None:
             gains = self.modulate(state["condition"]).reshape(4, 1, width)
         seen, (gain, shift) = axes.spread(x, HEADS), axes.spread(gains[:2], HEADS)
-        x = x + self.attention((1 + gain) * normalized(seen) + shift, seen, angles.reshape(x.shape[0], -1))
+        x = x + self.attention((1 + gain) * normalized(seen) + shift, seen, marks.reshape(x.shape[0], -1))
         inner, result = (1 + gains[2]) * normalized(x) + gains[3], dict(state)
         if isinstance(self.perceptron, Experts):
             change, imbalance = self.perceptron(inner)
@@ -176,8 +176,8 @@ class Block(nnx.Module):
 
 def normalized(x: Array) -> Array:
     """Mean 0 and variance 1 along the last axis."""
-    x = x - jnp.mean(x, -1, keepdims=True)
-    return x * jax.lax.rsqrt(jnp.mean(x**2, -1, keepdims=True) + 1e-6)
+    centered = precise(x) - jnp.mean(precise(x), -1, keepdims=True)
+    return (centered * jax.lax.rsqrt(jnp.mean(centered**2, -1, keepdims=True) + 1e-6)).astype(x.dtype)
 
 
 def cut(fields: Array, patch: tuple[int, ...]) -> Array:
@@ -220,6 +220,7 @@ def _refuse_patches(patch: tuple[int, ...], grid: tuple[int, ...], space: tuple[
             got=patch,
             fix=f"patch: {[patch[0]] * len(grid)}",
         )
+    parts = axes.parts(SPACE)
     bad = {axis: (n, cells) for axis, n, cells in zip(space, grid, patch, strict=True) if n % cells}
     if bad:
         fits = {axis: [m for m in range(1, grid[space.index(axis)] + 1) if n % m == 0] for axis, (n, _) in bad.items()}
@@ -228,5 +229,6 @@ def _refuse_patches(patch: tuple[int, ...], grid: tuple[int, ...], space: tuple[
             "patches do not divide the grid",
             expected="; ".join(f"along {axis} one of {sizes}" for axis, sizes in fits.items()),
             got="; ".join(f"{axis}: {n} points, patch {cells}" for axis, (n, cells) in bad.items()),
+            reason=f"each device has one of {parts} slabs of the grid" if parts > 1 else None,
             fix=f"patch: {nearest}",
         )

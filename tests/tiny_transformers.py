@@ -35,16 +35,17 @@ def field_spec(grid: int = GRID) -> Spec:
 
 @functools.cache
 def transformer(**options) -> StackPredictor:
-    """Float64, with every parameter moved a little, so that no path is asleep."""
+    """Float64, with random numbers in place of the zeros of a new model, so that no path is asleep."""
     options = {"width": 8, "heads": 4, "layers": 4, "patch": (2,), "hidden": 8, "waves": 2, "projection": 8, **options}
     spec = field_spec()
     statistics = {name: Statistics(0.1, 1.1, -3.0, 3.0) for name in ("u0", "u")} | {
         "nu": Statistics(0.05, 0.03, 0.01, 0.1)
     }
-    model = Transformer(**options, dtype="float64").build(spec, statistics, seed=0)
+    config = Transformer(**{"dtype": "float64", **options})
+    model = nnx.eval_shape(lambda: config.build(spec, statistics, seed=0))  # random numbers by jax take seconds
+    graph, shapes, rest = nnx.split(model, nnx.Param, ...)
     rng = np.random.default_rng(1)
-    graph, params, rest = nnx.split(model, nnx.Param, ...)
-    params = jax.tree.map(lambda p: jnp.asarray(p + 0.1 * rng.standard_normal(p.shape)), params)
+    params = jax.tree.map(lambda p: jnp.asarray(0.25 * rng.standard_normal(p.shape), p.dtype), shapes)
     return nnx.merge(graph, params, rest)
 
 
@@ -74,8 +75,8 @@ class Trained:
 def trained(options: tuple = (), plan: tuple = (), steps: int = 2) -> Trained:
     """Steps of plain gradient descent on 8 rows; `options` and `plan` are pairs of name and value."""
     model, batch, rule = transformer(**dict(options)), rows(), SGD(momentum=0.0, schedule="constant").build(steps)
-    state = TrainState.start(model, rule, jax.random.key(1))
     step = build_step(model, Data(("u",)), rule, Plan(**dict(plan)))
+    state = TrainState.start(model, rule, jax.random.key(1), dict(plan).get("precision", "float64"))
     state = step.place(state)
     compiled, history = step.function.lower(state, batch).compile(), []
     for _ in range(steps):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from tiny_transformers import assert_same, parameter_bytes
+from tiny_transformers import assert_same, pairs, parameter_bytes, trained
 
 from sciml.operators.experts import room_of
 from sciml.parallel.traffic import bytes_sent, collectives
@@ -31,6 +31,9 @@ def test_experts_with_space_and_hidden_widths():
 
 
 @pytest.mark.slow
-def test_experts_with_a_pipeline_and_sharded_parameters():
-    plan = {"expert": 2, "fsdp": 2, "zero": 3, "remat": True, "pipeline": 2, "microbatches": 2}
-    assert_same(OPTIONS, plan)
+def test_half_precision_follows_single_precision():
+    """Sums, softmax and routing in float32, products in bfloat16: 8 bits, and a few tokens that go elsewhere."""
+    plans = [{"domain": 2, "expert": 2, "precision": precision} for precision in ("bfloat16", "float32")]
+    half, single = (trained(pairs({**OPTIONS, "dtype": "float32"}), pairs(plan)).history for plan in plans)
+    assert half[0]["loss"] == pytest.approx(single[0]["loss"], rel=0.05)
+    assert half[1]["loss"] < half[0]["loss"]

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from comparison import assert_close
 from jax.sharding import PartitionSpec as P
-from tiny_transformers import assert_same
+from tiny_transformers import assert_same, parameter_bytes
 
 from sciml import axes
 from sciml.axes import Placement
@@ -123,15 +123,31 @@ def test_rows_that_do_not_divide_into_microbatches_are_refused():
         _spread("gpipe", 2, 3, 16)
 
 
-def test_a_transformer_in_a_pipeline():
+@pytest.mark.parametrize("schedule", ["gpipe", "1f1b"])
+def test_a_transformer_in_a_pipeline(schedule):
     """8 rows in 4 microbatches through 4 stages of one layer; tokens and the scalars' features travel."""
-    spread = assert_same({}, {"pipeline": 4, "microbatches": 4})
-    tokens, condition = 8 * 8 * 8 * 8, 8 * 32 * 8
-    expected = gpipe_bytes(tokens + condition, tokens, 4, 4) + 2 * 3 / 4 * 8
-    assert bytes_sent(spread.program) == pytest.approx(expected, rel=0.01)
+    spread = assert_same({}, {"pipeline": 4, "microbatches": 4, "schedule": schedule})
+    tokens, condition, numbers = 8 * 8 * 8 * 8, 8 * 32 * 8, 2 * 3 / 4 * 8
+    expected = {
+        "gpipe": gpipe_bytes(tokens + condition, tokens, 4, 4),
+        "1f1b": one_f_one_b_bytes(tokens + condition, 4, 4, shared=parameter_bytes({}, ("layers",)) + 8),
+    }
+    assert bytes_sent(spread.program) == pytest.approx(expected[schedule] + numbers, rel=0.01)
     assert {c.kind for c in collectives(spread.program)} == {"collective-permute", "all-reduce"}
 
 
 @pytest.mark.slow
-def test_a_pipeline_with_rows_heads_and_recomputation():
-    assert_same({}, {"pipeline": 2, "data": 2, "tensor": 2, "microbatches": 2, "remat": True})
+@pytest.mark.parametrize("zero", [0, 2, 3])
+@pytest.mark.parametrize("schedule", ["gpipe", "1f1b"])
+def test_pipeline_tensor_and_rows_with_zero(schedule, zero):
+    """Eight devices; with ZeRO-3 every layer is gathered where it is used, and again in the backward pass."""
+    rows = {"fsdp": 2, "zero": zero} if zero else {"data": 2}
+    assert_same({}, {"pipeline": 2, "tensor": 2, "microbatches": 2, "remat": True, "schedule": schedule, **rows})
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("schedule", ["gpipe", "1f1b"])
+def test_a_pipeline_of_experts_with_sharded_parameters(schedule):
+    options = {"experts": 4, "chosen": 2, "groups": 2, "capacity": 0.5, "hidden": 4}
+    plan = {"pipeline": 2, "expert": 2, "fsdp": 2, "zero": 3, "microbatches": 2, "remat": True, "schedule": schedule}
+    assert_same(options, plan)

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from comparison import assert_close
 from jax.sharding import PartitionSpec as P
-from tiny_transformers import assert_same, parameter_bytes
+from tiny_transformers import assert_same, pairs, parameter_bytes, trained
 
 from sciml import axes
 from sciml.axes import Placement
@@ -73,6 +73,11 @@ def test_the_ring_keeps_no_more_than_its_part():
 def test_heads_that_do_not_divide_are_refused():
     with pytest.raises(ConfigError, match="a multiple of 8 heads"):
         _spread("all_to_all", 8)
+
+
+def test_patches_that_do_not_divide_a_slab_are_refused():
+    with pytest.raises(ConfigError, match="one of 4 slabs"):
+        trained(pairs({"patch": (8,)}), pairs({"domain": 4}))
 
 
 def _gradient_bytes(parts: int, split: tuple[str, ...] = ()) -> float:
