@@ -84,11 +84,13 @@ class Soak:
         began, hits = time.monotonic(), []
         chance = random.Random(self.seed)
         process = subprocess.Popen([*command, *watched], env=_environment(1), stdout=subprocess.DEVNULL)
-        following = self.every
+        following, known = self.every, list[int]()
         while process.poll() is None:
             time.sleep(0.1)
             passed = time.monotonic() - began
             pids = _members(self.folder / "disturbed")
+            if pids and pids != known:  # recovered: it may run for a moment before the next trouble
+                known, following = pids, max(following, passed + self.every * chance.uniform(0.3, 0.7))
             if following <= passed < self.seconds and pids:
                 number = chance.choice(TROUBLE)
                 try:
@@ -154,14 +156,8 @@ def _train(soak: Soak, name: str, overrides: Sequence[str]) -> float:
 
 
 def _environment(devices: int) -> dict[str, str]:
-    cache = Path(tempfile.gettempdir()) / "sciml-soak-cache"
-    return {
-        **os.environ,
-        "JAX_PLATFORMS": "cpu",
-        "XLA_FLAGS": f"--xla_force_host_platform_device_count={devices}",
-        "JAX_COMPILATION_CACHE_DIR": os.environ.get("JAX_COMPILATION_CACHE_DIR", str(cache)),
-        "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0.3",
-    }
+    flags = f"--xla_force_host_platform_device_count={devices}"
+    return {**os.environ, "JAX_PLATFORMS": "cpu", "XLA_FLAGS": flags}
 
 
 def _events(folder: Path) -> list[dict[str, Any]]:

@@ -6,7 +6,9 @@ import contextlib
 import os
 import selectors
 import signal
+import stat
 import subprocess
+import tempfile
 import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -20,6 +22,23 @@ DUMP_SECONDS = 1.0
 STOPPED_STATES = "Tt"
 SHOWN_FRAMES = 6
 LISTEN_HERE = "127.0.0.1"
+CACHE = "JAX_COMPILATION_CACHE_DIR"
+
+
+def kept_programs() -> dict[str, str]:
+    """Variables by which jax keeps compiled programs on this machine, so that a restart need not compile them again.
+
+    Nothing where the folder cannot be made, or belongs to somebody else: programs are taken from it unseen.
+    """
+    folder = Path(tempfile.gettempdir()) / f"sciml-programs-{os.getuid()}"
+    try:
+        folder.mkdir(mode=0o700, exist_ok=True)
+        facts = folder.lstat()
+    except OSError:
+        return {}
+    if not stat.S_ISDIR(facts.st_mode) or facts.st_uid != os.getuid() or facts.st_mode & 0o077:
+        return {}
+    return {CACHE: str(folder), "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0.1"}
 
 
 @final
@@ -94,7 +113,7 @@ class Workers:
             path = stacks / f"process-{number}.txt"
             path.write_text("")
             own |= {BEATS: write, STACKS: path}
-            env = {**environ, **{name: str(value) for name, value in own.items()}}
+            env = {**kept_programs(), **environ, **{name: str(value) for name, value in own.items()}}
             process = subprocess.Popen(list(command), env=env, pass_fds=(write,), start_new_session=True)
             os.close(write)
             self.members.append(Worker(slot, process, read, path))

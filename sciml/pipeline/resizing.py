@@ -7,6 +7,7 @@ import math
 
 import jax
 
+from sciml.errors import PeerError
 from sciml.launch.job import Job
 from sciml.parallel.plan import Plan
 
@@ -15,7 +16,8 @@ def resized(plan: Plan, job: Job, batch: int) -> Plan:
     """The plan for the processes that a job still has, of those that it began with.
 
     The rows of a batch are spread over fewer devices, and each works through its share in more portions, so that the
-    batch, the gradient and the memory per device stay. A job that has lost nothing keeps its plan.
+    batch, the gradient and the memory per device stay. A job that has lost nothing keeps its plan. Raises PeerError
+    (80) when the axes other than `data` need more devices than are left.
     """
     here = job.ranks.size
     if here >= job.wanted:
@@ -24,7 +26,14 @@ def resized(plan: Plan, job: Job, batch: int) -> Plan:
     others = _devices(dataclasses.replace(plan, data=1))
     before = devices * job.wanted // here // others if plan.data == -1 else plan.data
     now = min(before, devices // others)
-    if now >= before or now < 1:
+    if now < 1:
+        raise PeerError(
+            "too few processes are left for the plan",
+            expected=f"{others} devices for its axes other than data",
+            got=f"{devices} devices on {here} of {job.wanted} processes",
+            fix="the same command again when the lost processes are back, or a plan with smaller axes",
+        )
+    if now >= before:
         return plan
     now = max(n for n in range(1, now + 1) if before % n == 0 or batch % (n * plan.accumulate) == 0)
     least = math.ceil(before * plan.accumulate / now)
