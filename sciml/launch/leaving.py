@@ -8,10 +8,13 @@ from __future__ import annotations
 import contextlib
 import logging
 import os
+import signal
 import sys
 import threading
 import time
 from typing import TYPE_CHECKING, NoReturn
+
+from sciml.launch.signals import WATCHED
 
 if TYPE_CHECKING:
     from sciml.launch.store import Store
@@ -45,6 +48,9 @@ def leave(code: int, words: str = "") -> None:
     if not _member:
         return
     _once.acquire()  # never released: the process ends below
+    if threading.current_thread() is threading.main_thread():
+        for number in WATCHED:
+            signal.signal(number, signal.SIG_IGN)
     store = _member[0]
     first = True
     if store is not None and code:

@@ -6,6 +6,7 @@ import json
 import os
 import signal
 import sys
+import tempfile
 import threading
 import time
 from pathlib import Path
@@ -18,6 +19,7 @@ from tiny_runs import SCIML, checkpoint, here, write
 
 from sciml.errors import ConfigError
 from sciml.launch.supervisor import EVENTS, Policy, Supervisor
+from sciml.launch.workers import CACHE, kept_programs
 
 PROGRAM = Path(__file__).with_name("worker_program.py")
 
@@ -125,6 +127,17 @@ def test_a_signal_to_the_supervisor_is_passed_on(tmp_path, capfd):
 def test_impossible_policies(options):
     with pytest.raises(ConfigError, match="supervisor"):
         Policy(**options)
+
+
+def test_compiled_programs_are_kept_where_nobody_else_can_write(tmp_path, monkeypatch):
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    place = Path(kept_programs()[CACHE])
+    assert place.parent == tmp_path and place.stat().st_mode & 0o077 == 0
+    place.chmod(0o777)
+    assert kept_programs() == {}
+    place.rmdir()
+    place.symlink_to(tmp_path)
+    assert kept_programs() == {}
 
 
 @pytest.mark.slow
