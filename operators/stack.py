@@ -45,7 +45,7 @@ class Stack(nnx.Module):
         """One sample through all layers."""
         if axes.parts(LAYERS) == 1:
             return self._through(state, lambda block, now: block(now))
-        return jax.tree.map(lambda a: a[0], self.batch(jax.tree.map(lambda a: a[None], state)))
+        return jax.tree.map(lambda a: a[0], gpipe(self.stage, jax.tree.map(lambda a: a[None], state), 1))
 
     def batch(self, states: Travelling) -> Travelling:
         """Rows of samples through all layers; in portions through devices in a row, where these share the depth."""

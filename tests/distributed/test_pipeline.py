@@ -7,12 +7,14 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 from comparison import assert_close
+from flax import nnx
 from jax.sharding import PartitionSpec as P
-from tiny_transformers import assert_same, parameter_bytes
+from tiny_transformers import assert_same, parameter_bytes, rows, transformer
 
 from sciml import axes
 from sciml.axes import Placement
 from sciml.errors import ConfigError
+from sciml.parallel.layout import Layout
 from sciml.parallel.pipeline import gpipe, one_f_one_b
 from sciml.parallel.plan import Plan
 from sciml.parallel.traffic import bytes_sent, collectives
@@ -141,8 +143,8 @@ def test_a_transformer_in_a_pipeline(schedule):
 @pytest.mark.parametrize("schedule", ["gpipe", "1f1b"])
 def test_pipeline_tensor_and_rows_with_zero(schedule, zero):
     """Eight devices; with ZeRO-3 every layer is gathered where it is used, and again in the backward pass."""
-    rows = {"fsdp": 2, "zero": zero} if zero else {"data": 2}
-    assert_same({}, {"pipeline": 2, "tensor": 2, "microbatches": 2, "remat": True, "schedule": schedule, **rows})
+    shared = {"fsdp": 2, "zero": zero} if zero else {"data": 2}
+    assert_same({}, {"pipeline": 2, "tensor": 2, "microbatches": 2, "remat": True, "schedule": schedule, **shared})
 
 
 @pytest.mark.slow
@@ -151,3 +153,18 @@ def test_a_pipeline_of_experts_with_sharded_parameters(schedule):
     options = {"experts": 4, "chosen": 2, "groups": 2, "capacity": 0.5, "hidden": 4}
     plan = {"pipeline": 2, "expert": 2, "fsdp": 2, "zero": 3, "microbatches": 2, "remat": True, "schedule": schedule}
     assert_same(options, plan)
+
+
+def test_one_sample_passes_through_all_stages():
+    """A model that is called, not asked for a batch, still gives what it gives on one device."""
+    model, layout = transformer(), Layout.of(transformer(), Plan(pipeline=2, microbatches=4))
+    graph, params, rest = nnx.split(model, nnx.Param, ...)
+    sample = {name: v[0] for name, v in rows(1).items() if name != "u"}
+
+    def on_device(params):
+        with axes.placed(layout.placement()):
+            return nnx.merge(graph, params, rest)(sample)
+
+    specs = layout.specs(params, sharded=False)
+    spread = jax.jit(jax.shard_map(on_device, mesh=layout.mesh, in_specs=(specs,), out_specs=P()))(params)
+    assert_close(spread, nnx.jit(model)(sample), rtol=1e-12)
