@@ -96,9 +96,9 @@ def sweep(
         return
     from sciml.recipe import points, read
 
-    recipe = read(file)
+    recipe = read(recipe_file(file))
     place = folder or recipe.run_folder.with_name(f"{recipe.run_folder.name}-sweep")
-    found = points(file, keys or (), grid=grid)
+    found = points(recipe_file(file), keys or (), grid=grid)
     if show and site:
         typer.echo(_array_script(site, place, [place / point.name for point in found]).text(), nl=False)
     elif dry_run:
@@ -146,6 +146,7 @@ def _submit_array(folder: Path, members: Sequence[Member], site: Site, *, show: 
         typer.echo(script.text(), nl=False)
         return
     _allow(site, len(waiting))
+    _refuse_second_job(folder)
     job = _submit(folder, SCRIPT, script)
     typer.echo(f"submitted array {job} of {len(waiting)} points; output: {folder}; watch it: squeue --jobs={job}")
     output, small = folder / TABLE_OUTPUT, site.for_one_task(TABLE_MINUTES)
@@ -203,11 +204,19 @@ def _allow(site: Site | None, jobs: int) -> None:
 
 def _freeze(recipe: Recipe, folder: Path) -> None:
     """The recipe as it is now, in the run folder: later edits of the file do not reach a job that waits."""
-    from sciml.launch.cluster import is_active
     from sciml.pipeline.continuing import refuse_other_recipe
     from sciml.runfolder import FolderLock, write_text
 
     refuse_other_recipe(recipe, folder)
+    _refuse_second_job(folder)
+    with FolderLock(folder):
+        write_text(folder / RECIPE, recipe.to_yaml())
+
+
+def _refuse_second_job(folder: Path) -> None:
+    """Raise BusyError (75) while the job that was submitted for this folder waits or runs."""
+    from sciml.launch.cluster import is_active
+
     before = folder / JOB
     number = before.read_text(encoding="utf-8").strip() if before.is_file() else ""
     if number and is_active(number):
@@ -216,8 +225,6 @@ def _freeze(recipe: Recipe, folder: Path) -> None:
             reason="the same run was submitted before",
             fix=f"wait for it, `scancel {number}`, or another folder (-o)",
         )
-    with FolderLock(folder):
-        write_text(folder / RECIPE, recipe.to_yaml())
 
 
 def _submit(folder: Path, name: str, script: Script, options: Sequence[str] = (), *, record: bool = True) -> str:

@@ -117,6 +117,14 @@ def test_a_killed_task_ends_the_others(slurm, submitted, tmp_path):
     assert "life 0 task 0 of 2: signal 15" in story(tmp_path)
 
 
+def test_many_tasks_without_srun_are_refused(slurm, recipe, tmp_path):
+    """A script of one's own that runs one process where there should be two."""
+    own = f"{sys.executable} -c 'from sciml.cli import main; main()' run {recipe}"
+    (tmp_path / "own.sh").write_text(f"#!/bin/bash\n#SBATCH --nodes=2 --ntasks-per-node=1 --output=own.out\n{own}\n")
+    job = slurm.ended(slurm.submit(tmp_path / "own.sh"), SECONDS)
+    assert job["ExitCode"] == "78:0" and "without srun" in (tmp_path / "own.out").read_text()
+
+
 def test_one_job_per_run_folder(slurm, submitted, recipe, site, tmp_path):
     number = submitted("wait")
     again = here("submit", recipe, "--cluster", site, folder=tmp_path)

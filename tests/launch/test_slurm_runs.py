@@ -14,7 +14,7 @@ from launch.test_slurm import HIGH
 from tiny_runs import checkpoint, here, metrics, sciml
 
 SECONDS = 240
-STEPS = {1: 6000, 2: 1500}
+STEPS = {1: 4000, 2: 600}
 """By the number of processes: a training that lasts long enough to be disturbed."""
 ONE_DEVICE = "--xla_force_host_platform_device_count=1"
 pytestmark = pytest.mark.slow
