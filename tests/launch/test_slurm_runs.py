@@ -25,15 +25,25 @@ def _train(tasks):
 
 
 @pytest.fixture
-def submit(recipe, tmp_path, monkeypatch):
-    """A function: cluster, site file, tasks, plan -> number of a job that trains with one device per task."""
+def submitting(monkeypatch):
+    """A function: from now on commands submit to this cluster, whose jobs have one device per task."""
 
-    def run(cluster, site, tasks, plan):
+    def use(cluster):
         for name, value in cluster.environment.items():
             monkeypatch.setenv(name, value)
         own = Path(sys.executable).parent
         monkeypatch.setenv("PATH", os.pathsep.join([str(own), cluster.environment["PATH"]]))
         monkeypatch.setenv("XLA_FLAGS", ONE_DEVICE)
+
+    return use
+
+
+@pytest.fixture
+def submit(recipe, tmp_path, submitting):
+    """A function: cluster, site file, tasks, plan -> number of a job that trains with one device per task."""
+
+    def run(cluster, site, tasks, plan):
+        submitting(cluster)
         (tmp_path / "site.yaml").write_text(site)
         ended = here("submit", recipe, _train(tasks), plan, "--cluster", "site.yaml", folder=tmp_path)
         assert ended.code == 0, ended.err
@@ -94,3 +104,17 @@ def test_a_lost_node_and_the_same_curve(fragile_cluster, submit, alone, tmp_path
     curves = [{r["step"]: r["loss"] for r in metrics(folder, "fno") if "loss" in r} for folder in folders]
     assert curves[0].keys() == curves[1].keys()
     assert_close(curves[0], curves[1], rtol=1e-9)  # rounding grows over thousands of steps
+
+
+def test_an_array_of_trainings_that_share_their_data(cluster, submitting, recipe, site, tmp_path):
+    """They begin together: one makes the data, the other returns to the queue (75) where it comes too early."""
+    submitting(cluster)
+    site.write_text("partition: low\ntime: 10\n")
+    ended = here("sweep", recipe, "models.fno.width=4,6", "--submit", "--cluster", site, folder=tmp_path)
+    assert ended.code == 0, ended.err
+    place = tmp_path / "runs/heat-sweep"
+    table = cluster.ended(re.search(r"submitted job (\d+), which writes the table", ended.out)[1], 2 * SECONDS)
+    text = (place / "table.out").read_text()
+    assert table["JobState"] == "COMPLETED" and "2 of 2 points are finished" in text, text
+    assert re.search(r"^width=4 +\S.*\nwidth=6 +\S", text, re.MULTILINE), text
+    assert (place / "width=4/data").resolve() == (place / "width=6/data").resolve()
