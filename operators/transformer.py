@@ -44,8 +44,8 @@ class Transformer:
 
     Good values: the defaults, with muon; after 1000 steps on the Burgers recipe their error is half of the FNO's,
     for four times its training time on a CPU, and adam needs many more steps. Experts do not pay on a few thousand
-    samples: four gave 1.6 times the error after 400 steps. Sources: A. Vaswani et al., arXiv:1706.03762; A. Dosovitskiy et al.,
-    arXiv:2010.11929.
+    samples: four gave 1.6 times the error after 400 steps. Sources: A. Vaswani et al., arXiv:1706.03762; A.
+    Dosovitskiy et al., arXiv:2010.11929.
     """
 
     task: ClassVar[str] = "operator"
