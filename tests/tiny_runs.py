@@ -166,7 +166,7 @@ def here(*arguments: object, folder: Path) -> Ended:
 def metrics(folder: Path, model: str) -> list[dict[str, Any]]:
     """Records of a training, without what depends on the clock."""
     lines = (folder / "models" / model / "metrics.jsonl").read_text().splitlines()
-    clock = {"seconds", "steps_per_second", "samples_per_second"}
+    clock = {"seconds", "steps_per_second", "samples_per_second", "wait_fraction"}
     return [{k: v for k, v in json.loads(line).items() if k not in clock} for line in lines]
 
 

@@ -28,7 +28,7 @@ from sciml.recipe import Recipe
 from sciml.report import Curve, results_table, write_report
 from sciml.runfolder import FolderLock, write_json, write_text
 from sciml.surrogate import export as export_artifact
-from sciml.training.hooks.log import read_metrics
+from sciml.training.hooks.log import METRICS, read_metrics
 
 ENVIRONMENT, RESULTS, REPORT = "environment.json", "results.json", "report.html"
 PACKAGES = ("jax", "flax", "optax", "orbax-checkpoint", "grain", "h5py", "numpy")
@@ -170,13 +170,22 @@ def _report(context: Context, evaluation: Evaluation, outcomes: dict[str, Outcom
         context.folder / REPORT,
         title=context.recipe.name,
         recipe_text=context.recipe.to_yaml(),
-        facts=_facts(evaluation),
+        facts={**_facts(evaluation), **_waits(context, list(outcomes))},
         rows=[o.row for o in shown],
         fields=[f for o in shown for f in o.fields],
         quantities=[q for o in shown for q in o.quantities],
-        curves=[Curve(name, read_metrics(model_folder(context.folder, name) / "metrics.jsonl")) for name in outcomes],
+        curves=[Curve(name, read_metrics(model_folder(context.folder, name) / METRICS)) for name in outcomes],
         environment=environment(),
     )
+
+
+def _waits(context: Context, names: list[str]) -> dict[str, str]:
+    parts = []
+    for name in names:
+        records = read_metrics(model_folder(context.folder, name) / METRICS)
+        waits = [record["wait_fraction"] for record in records if "wait_fraction" in record]
+        parts += [f"{name} {100 * float(np.mean(waits)):.1f} %"] if waits else []
+    return {"time waiting for data": ", ".join(parts)} if parts else {}
 
 
 def _facts(evaluation: Evaluation) -> dict[str, str]:

@@ -28,7 +28,7 @@ from sciml.training.hooks.base import Hook
 from sciml.training.hooks.beat import Beat
 from sciml.training.hooks.evaluation import Evaluate
 from sciml.training.hooks.guard import StopAtNonFinite
-from sciml.training.hooks.log import MetricsFile, TensorBoard
+from sciml.training.hooks.log import METRICS, MetricsFile, TensorBoard
 from sciml.training.hooks.progress import ShowProgress
 from sciml.training.hooks.saving import BLOCKED, SECONDS, SaveCheckpoints, resume
 from sciml.training.loop import train
@@ -102,7 +102,7 @@ def train_model(context: Context, name: str, progress: Progress, job: Job | None
 
 def _logs(place: Path, name: str, steps: int, progress: Progress) -> tuple[Hook, ...]:
     return (
-        MetricsFile(place / "metrics.jsonl", every=max(steps // 2000, 1)),
+        MetricsFile(place / METRICS, every=max(steps // 2000, 1)),
         TensorBoard(place / "tensorboard", every=max(steps // 200, 1)),
         ShowProgress(name, console=progress.console),
     )

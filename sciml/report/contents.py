@@ -110,7 +110,7 @@ class Curve:
         return np.asarray(steps, dtype=float), np.asarray(values, dtype=float)
 
 
-_NOT_LOSSES = frozenset({"step", "time", "seconds", "epoch"})
+_NOT_LOSSES = frozenset({"step", "time", "seconds", "epoch", "wait_fraction"})
 
 
 @dataclass(frozen=True)

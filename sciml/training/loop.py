@@ -12,6 +12,7 @@ import numpy as np
 from sciml.errors import ConfigError, DataError
 from sciml.parallel.step import Metrics, Step
 from sciml.training.hooks.base import Hook, Record
+from sciml.training.hooks.watching import COMPILING, LOGGING, STEPPING, WAITING, Clock
 from sciml.training.objective import Batch
 from sciml.training.state import TrainState
 
@@ -56,7 +57,8 @@ class Run:
     """A training in progress, as its hooks see it.
 
     state: the present state; step: steps done; total: steps to do; seconds: time spent so far, that of earlier
-    processes included. A hook ends the training by setting `stop` to the reason.
+    processes included; clock: what this process spends its time on. A hook ends the training by setting `stop` to the
+    reason.
     """
 
     def __init__(
@@ -66,9 +68,10 @@ class Run:
         self.step = int(state.step)
         self.rows: int | None = None
         self.stop: str | None = None
+        self.clock = Clock()
         self._before, self._began = seconds, time.monotonic()
         self._pending: list[tuple[int, Metrics]] = []
-        self._fetched_at, self._fetched_step = time.monotonic(), self.step
+        self._fetched_at, self._fetched_step, self._waited = 0.0, self.step, 0.0
 
     @property
     def seconds(self) -> float:
@@ -86,24 +89,30 @@ class Run:
         if not self._pending:
             return
         pending, self._pending = self._pending, []
-        fetched = jax.device_get([metrics for _, metrics in pending])
+        with self.clock.on(STEPPING):
+            fetched = jax.device_get([metrics for _, metrics in pending])
         records = [
             record for (step, _), metrics in zip(pending, fetched, strict=True) for record in _records(step, metrics)
         ]
         self._add_rates(records)
-        for hook in self.hooks:
-            hook.on_records(self, records)
+        self._tell(records)
 
     def publish(self, values: Record) -> None:
         """Give values measured by one hook (an evaluation) to all of them."""
-        for hook in self.hooks:
-            hook.on_records(self, [{"step": self.step, **values}])
+        self._tell([{"step": self.step, **values}])
+
+    def _tell(self, records: list[Record]) -> None:
+        with self.clock.on(LOGGING):
+            for hook in self.hooks:
+                hook.on_records(self, records)
 
     def _add_rates(self, records: list[Record]) -> None:
-        now = time.monotonic()
-        rate = (self.step - self._fetched_step) / max(now - self._fetched_at, 1e-9)
-        self._fetched_at, self._fetched_step = now, self.step
-        rates = {"seconds": self.seconds, "steps_per_second": rate}
+        spent = self.clock.spent
+        now, waited = sum(spent.values()), spent[WAITING]
+        passed = max(now - self._fetched_at, 1e-9)
+        rate, wait = (self.step - self._fetched_step) / passed, (waited - self._waited) / passed
+        self._fetched_at, self._fetched_step, self._waited = now, self.step, waited
+        rates = {"seconds": self.seconds, "steps_per_second": rate, "wait_fraction": wait}
         if self.rows:
             rates["samples_per_second"] = rate * self.rows
         records[-1].update(rates)
@@ -131,15 +140,21 @@ def train(
     try:
         for hook in hooks:
             hook.on_start(run)
+        first = run.step
         while run.step < steps and run.stop is None:
-            run.push(*step(run.state, _next(run, step.repeat)), steps=step.repeat)
+            batch = _next(run, step.repeat)
+            with run.clock.on(COMPILING if run.step == first else STEPPING):
+                outcome = step(run.state, batch)
+            run.push(*outcome, steps=step.repeat)
             if due(run.step, fetch_every, step.repeat) or run.step == steps:
                 run.flush()
             for hook in hooks:
-                hook.on_step(run)
+                with run.clock.on(hook.purpose):
+                    hook.on_step(run)
         run.flush()
         for hook in hooks:
-            hook.on_end(run)
+            with run.clock.on(hook.purpose):
+                hook.on_end(run)
     finally:
         for hook in hooks:
             hook.close()
@@ -153,12 +168,13 @@ def due(step: int, every: int, stride: int = 1) -> bool:
 
 def _next(run: Run, repeat: int) -> Batch:
     """One batch, or `repeat` of them stacked."""
-    found = [next(run.batches, None) for _ in range(repeat)]
-    batches = [batch for batch in found if batch is not None]
-    if len(batches) < repeat:
-        raise DataError(f"the batches ended at step {run.step}", expected=f"{run.total} steps", got=run.step)
-    run.rows = next((len(values) for values in batches[0].values()), None)
-    return batches[0] if repeat == 1 else jax.tree.map(lambda *leaves: np.stack(leaves), *batches)
+    with run.clock.on(WAITING):
+        found = [next(run.batches, None) for _ in range(repeat)]
+        batches = [batch for batch in found if batch is not None]
+        if len(batches) < repeat:
+            raise DataError(f"the batches ended at step {run.step}", expected=f"{run.total} steps", got=run.step)
+        run.rows = next((len(values) for values in batches[0].values()), None)
+        return batches[0] if repeat == 1 else jax.tree.map(lambda *leaves: np.stack(leaves), *batches)
 
 
 def _records(step: int, metrics: dict[str, np.ndarray]) -> list[Record]:

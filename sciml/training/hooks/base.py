@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import abc
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
+
+from sciml.training.hooks.watching import OTHER
 
 if TYPE_CHECKING:
     from sciml.training.loop import Run
@@ -12,7 +14,12 @@ Record: TypeAlias = dict[str, Any]
 
 
 class Hook(abc.ABC):  # noqa: B024 -- every event is optional
-    """Something that follows a training; each method is one event, and does nothing unless a hook says so."""
+    """Something that follows a training; each method is one event, and does nothing unless a hook says so.
+
+    purpose: what the time spent in `on_step` and `on_end` is spent on.
+    """
+
+    purpose: ClassVar[str] = OTHER
 
     def on_start(self, run: Run) -> None:  # noqa: B027 -- optional
         """Before the first step of this process; `run.step` steps were done by earlier ones."""

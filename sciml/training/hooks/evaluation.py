@@ -13,6 +13,7 @@ from sciml.checkpoint import Checkpoints, host
 from sciml.data.ranks import Ranks
 from sciml.errors import IntegrityError
 from sciml.training.hooks.base import Hook
+from sciml.training.hooks.watching import EVALUATING
 from sciml.types import PyTree
 
 if TYPE_CHECKING:
@@ -30,6 +31,8 @@ class Evaluate(Hook):
     and in the checkpoints `store`, if given, from which a resumed run takes them up. With `ranks`, process 0 of a job
     measures and keeps, and all learn the numbers.
     """
+
+    purpose = EVALUATING
 
     def __init__(
         self,

@@ -13,6 +13,8 @@ from sciml.training.hooks.base import Hook, Record
 if TYPE_CHECKING:
     from sciml.training.loop import Run
 
+METRICS = "metrics.jsonl"
+
 
 @final
 class MetricsFile(Hook):

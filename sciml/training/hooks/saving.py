@@ -12,6 +12,7 @@ from sciml.checkpoint import Checkpoints, host_arrays
 from sciml.data.ranks import Ranks
 from sciml.errors import Interrupted
 from sciml.training.hooks.base import Hook
+from sciml.training.hooks.watching import SAVING
 from sciml.training.state import TrainState
 
 if TYPE_CHECKING:
@@ -38,6 +39,8 @@ class SaveCheckpoints(Hook):
     (Ctrl-C). With `ranks`, all processes of a job save together and process 0 writes; a failure there is raised on
     all. `blocked`: seconds for which saving has held up the steps so far, kept in the meta.
     """
+
+    purpose = SAVING
 
     def __init__(
         self,
