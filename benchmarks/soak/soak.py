@@ -54,7 +54,7 @@ MODEL = "net"
 PROGRAM = (sys.executable, "-c", "import sys; from sciml.cli import main; sys.exit(main())")
 TROUBLE = (signal.SIGKILL, signal.SIGTERM, signal.SIGSTOP)
 EQUAL = 1e-12
-TRIAL_STEPS = 400
+TRIAL_STEPS = 1000
 
 
 @dataclass(frozen=True)
@@ -121,7 +121,7 @@ def main() -> int:
         print(f"the disturbed run ended with {code}")
         return code
     difference = _difference(place / "peace", place / "disturbed")
-    _tell(soak, steps / rate, peace, seconds, hits, interval)
+    _tell(soak, _stepping(place / "peace"), peace, seconds, hits, interval)
     print(f"largest relative difference of the parameters: {difference:.1e} (allowed {EQUAL:g})")
     return int(difference > EQUAL)
 
@@ -130,9 +130,15 @@ def _trial(soak: Soak) -> float:
     """Steps per second of undisturbed processes, once they are under way."""
     small = [f"models.{MODEL}.train.steps={TRIAL_STEPS}", f"models.{MODEL}.train.checkpoint_every={TRIAL_STEPS}"]
     _train(soak, "trial", small)
-    lines = (soak.folder / "trial/models" / MODEL / "metrics.jsonl").read_text().splitlines()
-    rates = [r["steps_per_second"] for r in map(json.loads, lines) if "steps_per_second" in r]
-    return float(np.median(rates[len(rates) // 2 :]))
+    return TRIAL_STEPS / _stepping(soak.folder / "trial")
+
+
+def _stepping(folder: Path) -> float:
+    """Seconds that the steps of an undisturbed training took, without its start."""
+    lines = (folder / "models" / MODEL / "metrics.jsonl").read_text().splitlines()
+    told = [(r["step"], r["seconds"]) for r in map(json.loads, lines) if "seconds" in r]
+    (first, began), (last, ended) = told[len(told) // 5], told[-1]
+    return (ended - began) * last / (last - first)
 
 
 def _train(soak: Soak, name: str, overrides: Sequence[str]) -> float:
