@@ -7,6 +7,7 @@ once whole: a folder that is not whole now is damaged, never half-written.
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import json
 import logging
@@ -157,16 +158,17 @@ class Checkpoints:
             shutil.rmtree(trash)
 
 
+def noted(checkpoints: Checkpoints) -> dict[str, Any]:
+    """The meta of the newest checkpoint whose manifest is intact, {} if there is none; its arrays are not looked at."""
+    for step in reversed(checkpoints.steps()):
+        with contextlib.suppress(IntegrityError):
+            return _read_manifest(checkpoints.folder / str(step))["meta"]
+    return {}
+
+
 def verify(folder: Path) -> dict[str, Any]:
     """The manifest of a checkpoint whose files all have their recorded hash; IntegrityError otherwise."""
-    path = folder / MANIFEST
-    try:
-        manifest = json.loads(path.read_text("utf-8"))
-        digest = manifest.pop("digest")
-    except (OSError, ValueError, KeyError, AttributeError) as error:
-        raise IntegrityError(f"{path} cannot be read", got=f"{type(error).__name__}: {error}") from None
-    if digest != _digest(manifest):
-        raise IntegrityError(f"{path} has been altered", expected=digest, got=_digest(manifest))
+    manifest = _read_manifest(folder)
     found = _hashes(folder)
     for name, expected in manifest["files"].items():
         if found.get(name) != expected:
@@ -177,6 +179,18 @@ def verify(folder: Path) -> dict[str, Any]:
                 got=found.get(name),
                 reason="a damaged disk or an interrupted copy",
             )
+    return manifest
+
+
+def _read_manifest(folder: Path) -> dict[str, Any]:
+    path = folder / MANIFEST
+    try:
+        manifest = json.loads(path.read_text("utf-8"))
+        digest = manifest.pop("digest")
+    except (OSError, ValueError, KeyError, AttributeError) as error:
+        raise IntegrityError(f"{path} cannot be read", got=f"{type(error).__name__}: {error}") from None
+    if digest != _digest(manifest):
+        raise IntegrityError(f"{path} has been altered", expected=digest, got=_digest(manifest))
     return manifest
 
 

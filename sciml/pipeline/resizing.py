@@ -12,29 +12,31 @@ from sciml.launch.job import Job
 from sciml.parallel.plan import Plan
 
 
-def resized(plan: Plan, job: Job, batch: int) -> Plan:
-    """The plan for the processes that a job still has, of those that it began with.
+def began_with(job: Job, recorded: int = 0) -> int:
+    """Devices that a training was laid out for: those of its job, or of an earlier one as its checkpoint tells."""
+    return max(recorded, len(jax.devices()) * job.wanted // job.ranks.size)
+
+
+def resized(plan: Plan, began: int, batch: int) -> Plan:
+    """The plan for the devices that there are, of `began` that the training was laid out for.
 
     The rows of a batch are spread over fewer devices, and each works through its share in more portions, so that the
-    batch, the gradient and the memory per device stay. A job that has lost nothing keeps its plan. Raises PeerError
-    (80) when the axes other than `data` need more devices than are left.
+    batch, the gradient and the memory per device stay. A training that has lost nothing keeps its plan. Raises
+    PeerError (80) when the axes other than `data` need more devices than are left.
     """
-    here = job.ranks.size
-    if here >= job.wanted:
-        return plan
     devices = len(jax.devices())
     others = _devices(dataclasses.replace(plan, data=1))
-    before = devices * job.wanted // here // others if plan.data == -1 else plan.data
+    before = began // others if plan.data == -1 else plan.data
     now = min(before, devices // others)
+    if devices >= began or now >= before:
+        return plan
     if now < 1:
         raise PeerError(
-            "too few processes are left for the plan",
-            expected=f"{others} devices for its axes other than data",
-            got=f"{devices} devices on {here} of {job.wanted} processes",
-            fix="the same command again when the lost processes are back, or a plan with smaller axes",
+            "too few devices are left for the plan",
+            expected=f"{others} for its axes other than data",
+            got=f"{devices} of {began}",
+            fix="the same command again when the lost ones are back, or a plan with smaller axes",
         )
-    if now >= before:
-        return plan
     now = max(n for n in range(1, now + 1) if before % n == 0 or batch % (n * plan.accumulate) == 0)
     least = math.ceil(before * plan.accumulate / now)
     fitting = [a for a in range(least, max(batch // now, least) + 1) if batch % (now * a) == 0]

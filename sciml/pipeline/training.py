@@ -10,7 +10,7 @@ from typing import Any
 import jax
 from flax import nnx
 
-from sciml.checkpoint import Checkpoints
+from sciml.checkpoint import Checkpoints, noted
 from sciml.errors import DataError, IntegrityError
 from sciml.launch.job import Job
 from sciml.parallel.compression import compressed
@@ -20,7 +20,7 @@ from sciml.pipeline.continuing import HASH, model_folder, model_hash
 from sciml.pipeline.family import TRAINING
 from sciml.pipeline.feeding import share, spread
 from sciml.pipeline.progress import Progress
-from sciml.pipeline.resizing import resized
+from sciml.pipeline.resizing import began_with, resized
 from sciml.pipeline.tasks import Context, Prepared, task_of
 from sciml.recipe import ModelSection
 from sciml.runfolder import write_json
@@ -37,7 +37,7 @@ from sciml.training.state import TrainState, parameter_count, with_parameters
 from sciml.types import PyTree
 
 EVALUATIONS = 10
-SUMMARY = "training.json"
+SUMMARY, DEVICES = "training.json", "devices"
 
 logger = logging.getLogger(__name__)
 
@@ -61,16 +61,17 @@ def train_model(context: Context, name: str, progress: Progress, job: Job | None
     section, place = context.recipe.models[name], model_folder(context.folder, name)
     prepared = task_of(section).prepare(context, section)
     job = job or Job()
-    plan = resized(prepared.plan, job, section.train.batch)
-    batches = prepared.batches if job.ranks.size == 1 else share(prepared.batches, plan)
-    optimizer, state = start(context, section, prepared, plan)
     with Checkpoints(place / "checkpoints") as checkpoints, Checkpoints(place / "best", keep=1) as best:
-        state, found = resume(checkpoints, state, batches, job.ranks)
+        devices = began_with(job, job.ranks.on_first(lambda: noted(checkpoints)).get(DEVICES, 0))
+        plan = resized(prepared.plan, devices, section.train.batch)
+        optimizer, state = start(context, section, prepared, plan)
+        state, found = resume(checkpoints, state, prepared.batches, job.ranks)
         if int(state.step) >= section.train.steps:
             progress.say(f"{name}: trained already ({int(state.step)} steps)")
             return
         if found:
             progress.say(f"{name}: continues from step {int(state.step)}")
+        batches = prepared.batches if job.ranks.size == 1 else share(prepared.batches, plan)
         evaluate = Evaluate(
             lambda params: prepared.measure(with_parameters(prepared.model, params)),
             max(section.train.steps // EVALUATIONS, 1),
@@ -81,7 +82,7 @@ def train_model(context: Context, name: str, progress: Progress, job: Job | None
             saving = SaveCheckpoints(
                 checkpoints,
                 section.train.checkpoint_every,
-                {HASH: model_hash(context.recipe, name)},
+                {HASH: model_hash(context.recipe, name), DEVICES: devices},
                 stop_requested,
                 job.ranks,
                 found.get(BLOCKED, 0.0),

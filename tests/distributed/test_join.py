@@ -15,14 +15,14 @@ from memory_store import Memory, together
 
 from sciml.data.layout import Layout, Variable
 from sciml.data.ranks import Ranks
-from sciml.errors import ConfigError, DataError
+from sciml.errors import ConfigError, DataError, PeerError
 from sciml.launch import alike
 from sciml.launch.agreement import STOP, Agreement
 from sciml.launch.job import Job
 from sciml.launch.join import Place, find
 from sciml.launch.store import Store, StoreComm
 from sciml.parallel.plan import Plan
-from sciml.pipeline.resizing import resized
+from sciml.pipeline.resizing import began_with, resized
 
 SLURM = {
     "SLURM_JOB_ID": "1000",
@@ -170,21 +170,33 @@ def _listen(store: Store, agreement: Agreement) -> None:
 
 
 @pytest.mark.parametrize(
-    ("plan", "here", "wanted", "batch", "expected"),
+    ("plan", "began", "batch", "expected"),
     [
-        (Plan(data=8), 1, 1, 24, Plan(data=8)),
-        (Plan(data=16), 1, 2, 32, Plan(data=8, accumulate=2)),
-        (Plan(data=32, accumulate=2), 1, 4, 64, Plan(data=8, accumulate=8)),
-        (Plan(data=-1), 1, 2, 32, Plan(data=8, accumulate=2)),
-        (Plan(data=-1), 1, 1, 32, Plan(data=-1)),
-        (Plan(data=12), 2, 3, 24, Plan(data=8, accumulate=3)),  # in halves the portions would be larger than before
+        (Plan(data=8), 8, 24, Plan(data=8)),
+        (Plan(data=16), 16, 32, Plan(data=8, accumulate=2)),
+        (Plan(data=4), 16, 32, Plan(data=4)),
+        (Plan(data=32, accumulate=2), 32, 64, Plan(data=8, accumulate=8)),
+        (Plan(data=-1), 16, 32, Plan(data=8, accumulate=2)),
+        (Plan(data=-1), 8, 32, Plan(data=-1)),
+        (Plan(data=-1, tensor=2), 16, 32, Plan(data=4, tensor=2, accumulate=2)),
+        (Plan(data=12), 12, 24, Plan(data=8, accumulate=3)),  # in halves the portions would be larger than before
     ],
 )
-def test_a_smaller_job_keeps_its_batch(plan, here, wanted, batch, expected):
+def test_fewer_devices_keep_the_batch(plan, began, batch, expected):
     """Eight devices: rows per portion and device never grow."""
-    memory = Memory()
-    job = Job(_ranks(memory, 0, here), wanted=wanted)
-    found = resized(plan, job, batch)
+    found = resized(plan, began, batch)
     assert found == expected
     parts = found.sizes["data"] * found.accumulate
     assert batch % parts == 0
+
+
+def test_what_a_training_began_with():
+    assert began_with(Job()) == 8
+    assert began_with(Job(), recorded=32) == 32  # by the checkpoint of an earlier, larger job
+    assert began_with(Job(_ranks(Memory(), 0, 2), wanted=4)) == 16
+
+
+def test_too_few_devices_for_the_other_axes():
+    with pytest.raises(PeerError, match="too few devices") as caught:
+        resized(Plan(data=1, tensor=16), 16, 32)
+    assert caught.value.exit_code == 80

@@ -5,9 +5,14 @@ from __future__ import annotations
 import signal
 import sys
 
+import jax
 import pytest
+from comparison import assert_close
 from tiny_jobs import DOUBLE, MPIEXEC, SMALL, copied, mpi, start, until
 from tiny_runs import checkpoint, here, metrics, sciml, write
+
+from sciml.parallel.plan import Plan
+from sciml.pipeline.feeding import rows
 
 needs_mpi = pytest.mark.skipif(MPIEXEC is None, reason="no mpiexec: pip install 'sciml[mpi]'")
 
@@ -136,3 +141,30 @@ def test_states_in_parts(data, tmp_path, plan):
     ended = start(2, two, "train", copied(data, two), *options).wait()
     assert [e.code for e in ended] == [0, 0], ended
     assert checkpoint(one / "runs/heat", "fno") == checkpoint(two / "runs/heat", "fno")
+
+
+@pytest.mark.slow
+def test_a_requeued_run_with_fewer_devices_keeps_its_batch(data, tmp_path, monkeypatch):
+    """Four devices, then two: the run folder alone tells that there were four. Sums in another order: rounding."""
+    whole = _alone(data, tmp_path / "whole", 4)
+    copied(data, tmp_path)
+    command = ("train", "heat.yaml", *_options(4), "--model", "fno")
+    monkeypatch.setenv("XLA_FLAGS", "--xla_force_host_platform_device_count=4")
+    half = sciml(*command, folder=tmp_path, fault="train:fno:6:SIGTERM")
+    assert half.code == 75, half.err
+    monkeypatch.setenv("XLA_FLAGS", "--xla_force_host_platform_device_count=2")
+    ended = sciml(*command, folder=tmp_path)
+    assert ended.code == 0 and "fno: continues from step 6" in ended.out, ended.err
+    losses = [[r["loss"] for r in metrics(folder, "fno") if "loss" in r] for folder in (tmp_path / "runs/heat", whole)]
+    assert_close(*losses, rtol=1e-12)
+    monkeypatch.setenv("XLA_FLAGS", "--xla_force_host_platform_device_count=1")
+    copied(data, tmp_path / "fresh")
+    fresh = sciml(*command, folder=tmp_path / "fresh")  # the control: a new run does not shrink by itself
+    assert fresh.code == 78 and "does not fit the devices" in fresh.err, fresh.err
+
+
+def test_states_know_their_place():
+    """A batch that does not divide is left whole, so that the step can say what does not divide."""
+    mesh = Plan(data=8).mesh()
+    assert rows(mesh, 16).spec == jax.sharding.PartitionSpec(("data", "fsdp", "expert"))
+    assert rows(mesh, 12).spec == jax.sharding.PartitionSpec()
