@@ -61,9 +61,7 @@ class GatedResidual(nnx.Module):
         self.lift = Dense(size_in, width, dtype=self.dtype, rngs=rngs)
         self.gates = nnx.List(Dense(width, width, names=WIDENS, dtype=self.dtype, rngs=rngs) for _ in layers)
         self.values = nnx.List(Dense(width, width, names=WIDENS, dtype=self.dtype, rngs=rngs) for _ in layers)
-        self.mixes = nnx.List(
-            Dense(width, width, gain=0.0, names=NARROWS, dtype=self.dtype, rngs=rngs) for _ in layers
-        )
+        self.mixes = nnx.List(Dense(width, width, gain=0.0, names=NARROWS, dtype=self.dtype, rngs=rngs) for _ in layers)
         self.project = Dense(width, size_out, dtype=self.dtype, rngs=rngs)
 
     def __call__(self, x: Float[Array, " P"]) -> Float[Array, " Q"]:

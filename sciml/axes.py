@@ -18,7 +18,7 @@ import jax
 
 from sciml.types import Array, PyTree
 
-F = TypeVar("F", bound=Callable[..., Any])
+T = TypeVar("T")
 HIDDEN, HEADS, SPECTRAL = "hidden", "heads", "spectral"
 LAYERS, EXPERTS, SPACE = "layers", "experts", "space"
 LOGICAL = (HIDDEN, HEADS, SPECTRAL, LAYERS, EXPERTS, SPACE)
@@ -135,7 +135,7 @@ def settled(body: Callable[..., PyTree], carry: PyTree, *rest: PyTree) -> PyTree
         carry = marked
 
 
-def recomputed(function: F) -> F:
+def recomputed(function: Callable[..., T]) -> Callable[..., T]:
     """`function`, whose inner values are computed again in the backward pass if the plan wants to save memory."""
     return jax.checkpoint(function) if placement().options.get("remat") else function
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import abc
 import itertools
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, final
 
@@ -42,7 +42,9 @@ def compressed(optimizer: Optimizer, model: nnx.Module, plan: Plan) -> Optimizer
             got=type(optimizer).__name__,
             fix="optimizer: adam, or compress: none",
         )
-    return _METHODS[plan.compress](optimizer, Layout.of(model, plan))
+    if plan.compress == "one_bit" and optimizer.moments is None:
+        raise ConfigError("one_bit compresses the momentum of Adam", got="another optimizer", fix="optimizer: adam")
+    return Compressed(optimizer, Layout.of(model, plan), _METHODS[plan.compress])
 
 
 @final
@@ -55,12 +57,26 @@ class Gradient:
     names: tuple[str, ...]
 
 
+class Method(abc.ABC):
+    """How gradients that are sums over all mesh axes but `data` become an update."""
+
+    @abc.abstractmethod
+    def memory(self, of: Compressed, gradients: list[Gradient]) -> PyTree:
+        """What every device remembers, before the first step."""
+
+    @abc.abstractmethod
+    def update(self, of: Compressed, functions: LossFunctions, params: PyTree, state: PyTree) -> Update:
+        """One update; `state` holds that of the optimizer inside ("inner") and the memory ("memory")."""
+
+
+@final
 @dataclass(frozen=True)
 class Compressed(Optimizer):
-    """A first-order optimizer whose gradients arrive as sums over all mesh axes but `data`."""
+    """A first-order optimizer that lets a method sum its gradients over the mesh axis `data`."""
 
     inner: FirstOrder
     layout: Layout
+    method: Method
 
     @property
     def is_elementwise(self) -> bool:
@@ -76,31 +92,31 @@ class Compressed(Optimizer):
         """State of the optimizer inside, and what every device remembers."""
         pairs = zip(self.layout.leaves, jax.tree.leaves(params), strict=True)
         local = [Gradient(self.layout.local_shape(leaf, p.shape), p.dtype, self.layout.own(leaf)) for leaf, p in pairs]
-        return {"inner": self.inner.init(params), "memory": self._memory(local)}
+        return {"inner": self.inner.init(params), "memory": self.method.memory(self, local)}
 
-    @abc.abstractmethod
-    def _memory(self, gradients: list[Gradient]) -> PyTree:
-        """Before the first step."""
+    def update(self, functions: LossFunctions, params: PyTree, state: PyTree) -> Update:
+        """As the method does it."""
+        return self.method.update(self, functions, params, state)
 
-    def _zeros(self, shape: tuple[int, ...], like: Gradient, names: tuple[str, ...]) -> PerDevice:
+    def zeros(self, shape: tuple[int, ...], like: Gradient, names: tuple[str, ...]) -> PerDevice:
         devices = math.prod(self.layout.plan.sizes[name] for name in names)
         return PerDevice(jnp.zeros((devices, *shape), like.dtype), names)
 
 
 @final
 @dataclass(frozen=True)
-class PowerSGD(Compressed):
+class PowerSGD(Method):
     """Gradients as products of two thin matrices, by one power iteration per step from the last one's basis.
 
     An array of n x m numbers (its axes grouped to be nearly square) travels as (n + m) rank; vectors, and what would
     not get smaller, travel whole. Source: T. Vogels et al., arXiv:1905.13727, algorithms 1 and 2.
     """
 
-    def update(self, functions: LossFunctions, params: PyTree, state: PyTree) -> Update:
-        """One compressed gradient, one update."""
+    def update(self, of: Compressed, functions: LossFunctions, params: PyTree, state: PyTree) -> Update:
+        """See `Method`."""
         (loss, parts), gradient = functions.value_and_grad_apart(params)
         values, structure = jax.tree.flatten(gradient)
-        thin = [i for i, value in enumerate(values) if self._is_thin(value.shape)]
+        thin = [i for i, value in enumerate(values) if _is_thin(of, value.shape)]
         memory = state["memory"]
         messages = [values[i] + error.own for i, error in zip(thin, memory["errors"], strict=True)]
         matrices = [m.reshape(matrix_shape(m.shape)) for m in messages]
@@ -111,29 +127,24 @@ class PowerSGD(Compressed):
         sums, whole = iter([p @ q.T for p, q in zip(left, right, strict=True)]), iter(rest)
         values = [next(sums).reshape(v.shape) if i in thin else next(whole) for i, v in enumerate(values)]
         gradient = jax.tree.unflatten(structure, values)
-        update = self.inner.applied(Found(loss, parts, functions.norm(gradient)), gradient, params, state["inner"])
+        update = of.inner.applied(Found(loss, parts, functions.norm(gradient)), gradient, params, state["inner"])
         lost = [m - (p @ q.T).reshape(m.shape) for m, p, q in zip(messages, left, own, strict=True)]
         kept = {"errors": _renewed(memory["errors"], lost), "bases": _renewed(memory["bases"], right)}
         return update._replace(state={"inner": update.state, "memory": kept})
 
-    def _memory(self, gradients: list[Gradient]) -> PyTree:
-        thin = [g for g in gradients if self._is_thin(g.shape)]
-        errors = [self._zeros(g.shape, g, (DATA, *g.names)) for g in thin]
-        bases = [self._zeros((matrix_shape(g.shape)[1], self.layout.plan.rank), g, g.names) for g in thin]
+    def memory(self, of: Compressed, gradients: list[Gradient]) -> PyTree:
+        """See `Method`."""
+        thin = [g for g in gradients if _is_thin(of, g.shape)]
+        errors = [of.zeros(g.shape, g, (DATA, *g.names)) for g in thin]
+        bases = [of.zeros((matrix_shape(g.shape)[1], of.layout.plan.rank), g, g.names) for g in thin]
         key = jax.random.key(0)
         drawn = [jax.random.normal(jax.random.fold_in(key, i), b.lines.shape[1:]) for i, b in enumerate(bases)]
         return {"errors": errors, "bases": [_filled(b, value) for b, value in zip(bases, drawn, strict=True)]}
 
-    def _is_thin(self, shape: tuple[int, ...]) -> bool:
-        """Whether two thin matrices are less than the array."""
-        rows, columns = matrix_shape(shape)
-        rank = self.layout.plan.rank
-        return min(rows, columns) > rank and (rows + columns) * rank < rows * columns
-
 
 @final
 @dataclass(frozen=True)
-class OneBitAdam(Compressed):
+class OneBitAdam(Method):
     """Adam whose momentum travels as signs, after `warmup` steps in which its variance settles and then stays.
 
     Signs of blocks with one scale each go to the device that adds them (an all-to-all), and the signs of the sums
@@ -141,67 +152,69 @@ class OneBitAdam(Compressed):
     the next message. Source: H. Tang et al., arXiv:2102.02888, algorithm 1.
     """
 
-    def update(self, functions: LossFunctions, params: PyTree, state: PyTree) -> Update:
-        """Plain Adam at first, then momentum by signs."""
+    def update(self, of: Compressed, functions: LossFunctions, params: PyTree, state: PyTree) -> Update:
+        """See `Method`: plain Adam at first, then momentum by signs."""
         (loss, parts), gradient = functions.value_and_grad_apart(params)
 
         def plainly() -> Update:
             whole = jax.lax.psum(gradient, DATA)
-            update = self.inner.applied(Found(loss, parts, functions.norm(whole)), whole, params, state["inner"])
+            update = of.inner.applied(Found(loss, parts, functions.norm(whole)), whole, params, state["inner"])
             return update._replace(state={"inner": update.state, "memory": state["memory"]})
 
         def by_signs() -> Update:
-            momentum, memory = self._momentum(gradient, state)
+            momentum, memory = self._momentum(of, gradient, state)
             found = Found(loss, parts, functions.norm(momentum))
-            update = self.inner.moved(found, self._direction(momentum, state), params, state["inner"])
+            update = of.inner.moved(found, self._direction(of, momentum, state), params, state["inner"])
             moments = state["inner"]["transformation"]._replace(mu=momentum)
             return update._replace(state={"inner": {**update.state, "transformation": moments}, "memory": memory})
 
-        warmup = self.layout.plan.warmup
+        warmup = of.layout.plan.warmup
         return jax.lax.cond(state["inner"]["count"] < warmup, plainly, by_signs) if warmup else by_signs()
 
-    def _momentum(self, gradient: PyTree, state: PyTree) -> tuple[PyTree, PyTree]:
+    def _momentum(self, of: Compressed, gradient: PyTree, state: PyTree) -> tuple[PyTree, PyTree]:
         """Mean over the devices of what their gradients make of the momentum, and the errors left."""
         values, structure = jax.tree.flatten(gradient)
         before = jax.tree.leaves(state["inner"]["transformation"].mu)
-        b1 = self._moments.b1
-        mine = [b1 * m + (1 - b1) * self.count * g for m, g in zip(before, values, strict=True)]
+        b1 = _moments(of).b1
+        mine = [b1 * m + (1 - b1) * of.count * g for m, g in zip(before, values, strict=True)]
         result, memory = list(mine), []
         for places, errors in zip(_kinds([axes.varying(m) for m in mine]), state["memory"], strict=True):
             group = [mine[i] for i in places]
-            total, lost = _sum_of_signs(_line(group, self.count), [e.own for e in errors], self.count)
+            total, lost = _sum_of_signs(_line(group, of.count), [e.own for e in errors], of.count)
             memory.append(_renewed(errors, lost))
-            for i, piece in zip(places, _pieces(total / self.count, group), strict=True):
+            for i, piece in zip(places, _pieces(total / of.count, group), strict=True):
                 result[i] = piece
         return jax.tree.unflatten(structure, result), memory
 
-    def _direction(self, momentum: PyTree, state: PyTree) -> PyTree:
+    def _direction(self, of: Compressed, momentum: PyTree, state: PyTree) -> PyTree:
         """Momentum over the root of the variance as it was when the signs began."""
-        steps = jnp.minimum(state["inner"]["count"], max(self.layout.plan.warmup, 1))
-        _, b2, eps = self._moments
+        steps = jnp.minimum(state["inner"]["count"], max(of.layout.plan.warmup, 1))
+        _, b2, eps = _moments(of)
         settled = 1 - b2**steps
         variance = state["inner"]["transformation"].nu
         return jax.tree.map(lambda m, v: m / (jnp.sqrt(v / settled.astype(v.dtype)) + eps), momentum, variance)
 
-    def _memory(self, gradients: list[Gradient]) -> PyTree:
+    def memory(self, of: Compressed, gradients: list[Gradient]) -> PyTree:
+        """See `Method`."""
         memory = []
         for places in _kinds([g.names for g in gradients]):
             like = gradients[places[0]]
             size = sum(math.prod(gradients[i].shape) for i in places)
-            size, names = size + -size % (BLOCK * self.count), (DATA, *like.names)
-            memory.append([self._zeros((size,), like, names), self._zeros((size // self.count,), like, names)])
+            size, names = size + -size % (BLOCK * of.count), (DATA, *like.names)
+            memory.append([of.zeros((size,), like, names), of.zeros((size // of.count,), like, names)])
         return memory
 
-    @property
-    def _moments(self) -> Moments:
-        assert self.inner.moments is not None, "compressed() takes Adam only"
-        return self.inner.moments
+
+def _is_thin(of: Compressed, shape: tuple[int, ...]) -> bool:
+    """Whether two thin matrices are less than the array."""
+    rows, columns = matrix_shape(shape)
+    rank = of.layout.plan.rank
+    return min(rows, columns) > rank and (rows + columns) * rank < rows * columns
 
 
-def _one_bit(optimizer: FirstOrder, layout: Layout) -> OneBitAdam:
-    if optimizer.moments is None:
-        raise ConfigError("one_bit compresses the momentum of Adam", got="another optimizer", fix="optimizer: adam")
-    return OneBitAdam(optimizer, layout)
+def _moments(of: Compressed) -> Moments:
+    assert of.inner.moments is not None, "compressed() takes Adam only"
+    return of.inner.moments
 
 
 def _sum_of_signs(line: Array, errors: list[Array], count: int) -> tuple[Array, list[Array]]:
@@ -264,4 +277,4 @@ def matrix_shape(shape: tuple[int, ...]) -> tuple[int, int]:
     return min(splits, key=sum)
 
 
-_METHODS: dict[str, Callable[[FirstOrder, Layout], Compressed]] = {"powersgd": PowerSGD, "one_bit": _one_bit}
+_METHODS: dict[str, Method] = {"powersgd": PowerSGD(), "one_bit": OneBitAdam()}
