@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import sys
 import tempfile
 from collections.abc import Iterator
@@ -41,6 +42,7 @@ def _started(**options: int) -> Iterator[slurm_daemons.Slurm]:
         yield slurm
     finally:
         slurm.stop()
+        shutil.rmtree(folder, ignore_errors=True)
 
 
 @pytest.fixture
