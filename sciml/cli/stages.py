@@ -50,6 +50,9 @@ Rest: TypeAlias = Annotated[
     float,
     typer.Option("--rest", metavar="SECONDS", min=0.0, help="Go on without the place of a failed process so long."),
 ]
+Profile: TypeAlias = Annotated[
+    bool, typer.Option("--profile", help="Trace some steps of every model, and say where the time went.")
+]
 
 
 def run(
@@ -60,6 +63,7 @@ def run(
     supervise: Supervise = 0,
     watchdog: Watchdog = 600.0,
     rest: Rest = 0.0,
+    profile: Profile = False,
 ) -> None:
     """Generate, train, evaluate and export.
 
@@ -72,7 +76,7 @@ def run(
         return
     _supervised(recipe, folder, supervise, watchdog, rest)
     job = _job(recipe, folder, watchdog)
-    _pipeline().run(recipe, folder, job)
+    _pipeline().run(recipe, folder, job, profile)
 
 
 def generate(file: File, overrides: Overrides = None, run_folder: RunFolder = None) -> None:
@@ -91,6 +95,7 @@ def train(
     supervise: Supervise = 0,
     watchdog: Watchdog = 600.0,
     rest: Rest = 0.0,
+    profile: Profile = False,
 ) -> None:
     """Train the models on the data.
 
@@ -103,7 +108,7 @@ def train(
             raise typer.BadParameter(f"no model {name!r} in {file}; it has {known}", param_hint="--model")
     _supervised(recipe, folder, supervise, watchdog, rest)
     job = _job(recipe, folder, watchdog)
-    _pipeline().train(recipe, folder, model or None, job)
+    _pipeline().train(recipe, folder, model or None, job, profile)
 
 
 def evaluate(file: File, overrides: Overrides = None, run_folder: RunFolder = None) -> None:

@@ -17,6 +17,7 @@ from sciml.data.storage import HDF5Storage, Piece, Storage
 from sciml.errors import DataError
 
 MEMORY_BYTES = 2 << 30
+LEAST_AHEAD, MOST_AHEAD, AHEAD_BYTES = 4, 32, 256 << 20
 
 
 class Dataset:
@@ -113,13 +114,17 @@ class Dataset:
         process: int = 0,
         processes: int = 1,
         threads: int = 1,
-        prefetch: int = 4,
+        prefetch: int | None = None,
     ) -> Batches:
         """Endless shuffled batches of `split`; `dtype` converts (in the loader's threads).
 
-        `batch_size` is the global one: each of `processes` gets its equal slice. See `Batches`.
+        `batch_size` is the global one: each of `processes` gets its equal slice. `prefetch` batches are made ahead;
+        by default as many as a training hands over at once, unless they are too large for that. See `Batches`.
         """
         wanted = self._known(names)
+        if prefetch is None:
+            size = 8 * batch_size // processes * sum(self.layout.variable(name).size for name in wanted)
+            prefetch = max(LEAST_AHEAD, min(MOST_AHEAD, AHEAD_BYTES // max(size, 1)))
         return Batches(
             lambda rows: self._gather(wanted, rows, dtype),
             self.rows(split),

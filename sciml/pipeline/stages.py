@@ -34,7 +34,7 @@ ENVIRONMENT, RESULTS, REPORT = "environment.json", "results.json", "report.html"
 PACKAGES = ("jax", "flax", "optax", "orbax-checkpoint", "grain", "h5py", "numpy")
 
 
-def run(recipe: Recipe, folder: Path, job: Job | None = None) -> None:
+def run(recipe: Recipe, folder: Path, job: Job | None = None, profile: bool = False) -> None:
     """Generate, train, evaluate, export: these four in a row, nothing more.
 
     All processes of a `job` call this together: they share the samples and the training; process 0 does the rest.
@@ -43,7 +43,7 @@ def run(recipe: Recipe, folder: Path, job: Job | None = None) -> None:
     with _held(recipe, folder, job):
         context, progress = Context(recipe, folder), _progress(job)
         _generate(context, progress, None if job.ranks.size == 1 else job.ranks.comm)
-        _train(context, list(recipe.models), progress, job)
+        _train(context, list(recipe.models), progress, job, profile)
 
         def finish() -> None:
             trained = {name: load_trained(context, name) for name in recipe.models}
@@ -60,11 +60,17 @@ def generate(recipe: Recipe, folder: Path) -> None:
         _generate(Context(recipe, folder), _progress(job))
 
 
-def train(recipe: Recipe, folder: Path, models: Sequence[str] | None = None, job: Job | None = None) -> None:
+def train(
+    recipe: Recipe,
+    folder: Path,
+    models: Sequence[str] | None = None,
+    job: Job | None = None,
+    profile: bool = False,
+) -> None:
     """Train the models (all by default) on verified data; the processes of a `job` do it together."""
     job = job or Job()
     with _held(recipe, folder, job):
-        _train(Context(recipe, folder), list(models or recipe.models), _progress(job), job)
+        _train(Context(recipe, folder), list(models or recipe.models), _progress(job), job, profile)
 
 
 def evaluate(recipe: Recipe, folder: Path) -> None:
@@ -121,9 +127,9 @@ def _generate(context: Context, progress: Progress, comm: Any = None) -> None:
         progress.say(f"data: {made.computed} samples computed, {made.found + made.adopted} found")
 
 
-def _train(context: Context, names: list[str], progress: Progress, job: Job) -> None:
+def _train(context: Context, names: list[str], progress: Progress, job: Job, profile: bool) -> None:
     for name in names:
-        train_model(context, name, progress, job)
+        train_model(context, name, progress, job, profile)
 
 
 def _export(context: Context, trained: dict[str, Trained], progress: Progress) -> None:

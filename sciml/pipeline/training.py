@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import logging
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,7 +12,7 @@ import jax
 from flax import nnx
 
 from sciml.checkpoint import Checkpoints, noted
-from sciml.errors import DataError, IntegrityError
+from sciml.errors import ConfigError, DataError, IntegrityError
 from sciml.launch.job import Job
 from sciml.parallel.compression import compressed
 from sciml.parallel.plan import Plan
@@ -19,10 +20,11 @@ from sciml.parallel.step import build_step
 from sciml.pipeline.continuing import HASH, model_folder, model_hash
 from sciml.pipeline.family import TRAINING
 from sciml.pipeline.feeding import share, spread
+from sciml.pipeline.profiling import profiled
 from sciml.pipeline.progress import Progress
 from sciml.pipeline.resizing import began_with, resized
 from sciml.pipeline.tasks import Context, Prepared, task_of
-from sciml.recipe import ModelSection
+from sciml.recipe import ModelSection, TrainSection
 from sciml.runfolder import write_json
 from sciml.training.hooks.base import Hook
 from sciml.training.hooks.beat import Beat
@@ -51,12 +53,14 @@ class Trained:
     summary: dict[str, Any]
 
 
-def train_model(context: Context, name: str, progress: Progress, job: Job | None = None) -> None:
+def train_model(
+    context: Context, name: str, progress: Progress, job: Job | None = None, profile: bool = False
+) -> None:
     """Train one model to the end of its steps; returns at once when that is done already.
 
-    All processes of a `job` call this together; process 0 writes. Raises NumericalError (79) at a loss that is not
-    finite, Interrupted (75, 130) after a signal. That the folder holds no training of another recipe was seen to
-    before.
+    All processes of a `job` call this together; process 0 writes. `profile`: see `pipeline.profiling`. Raises
+    NumericalError (79) at a loss that is not finite, Interrupted (75, 130) after a signal. That the folder holds no
+    training of another recipe was seen to before.
     """
     section, place = context.recipe.models[name], model_folder(context.folder, name)
     prepared = task_of(section).prepare(context, section)
@@ -93,6 +97,7 @@ def train_model(context: Context, name: str, progress: Progress, job: Job | None
                 evaluate,
                 Beat(job.beats.step, job.beats.pause),
                 saving,
+                *(profiled(context.folder, name, progress) if profile and job.first else ()),
             )
             step = build_step(prepared.model, prepared.objective, optimizer, plan)
             if job.ranks.size > 1:
@@ -121,9 +126,26 @@ def _best(place: Path, template: PyTree, last: PyTree) -> PyTree:
 
 def start(context: Context, section: ModelSection, prepared: Prepared, plan: Plan) -> tuple[Optimizer, TrainState]:
     """The optimizer and the state before the first step."""
-    optimizer = compressed(section.train.optimizer.build().build(section.train.steps), prepared.model, plan)
+    config = _scaled(section.train.optimizer.build(), section.train)
+    optimizer = compressed(config.build(section.train.steps), prepared.model, plan)
     key = jax.random.fold_in(jax.random.key(context.recipe.seed), TRAINING)
     return optimizer, TrainState.start(prepared.model, optimizer, key, section.train.precision)
+
+
+def _scaled(config: Any, train: TrainSection) -> Any:
+    """The optimizer with the learning rate of a larger batch.
+
+    Source: P. Goyal et al., arXiv:1706.02677, section 2.1 (the linear scaling rule; combine with `warmup_cosine`).
+    """
+    if train.base_batch is None:
+        return config
+    if not hasattr(config, "learning_rate"):
+        raise ConfigError(
+            "base_batch scales a learning rate, which this optimizer does not have",
+            got=type(config).__name__,
+            fix="leave base_batch out",
+        )
+    return dataclasses.replace(config, learning_rate=config.learning_rate * train.batch / train.base_batch)
 
 
 def load_trained(context: Context, name: str) -> Trained:

@@ -30,6 +30,13 @@ def test_a_run_folder_stands_for_its_recipe(run_sciml, pipeline, heat):
     assert pipeline.calls[0][1][1] == folder
 
 
+def test_a_profile_is_asked_for(run_sciml, pipeline, heat):
+    for stage in ("run", "train"):
+        run_sciml(stage, heat, "--profile")
+        run_sciml(stage, heat)
+    assert [arguments[-1] for _, arguments in pipeline.calls] == [True, False, True, False]
+
+
 def test_train_takes_names_of_models(run_sciml, pipeline, heat):
     run_sciml("train", heat, "--model", "fno")
     run_sciml("train", heat)

@@ -8,8 +8,9 @@ from collections.abc import Iterator
 from typing import final
 
 COMPILING, WAITING, STEPPING = "compiling", "waiting for data", "steps"
-EVALUATING, SAVING, LOGGING, OTHER = "evaluation", "checkpoints", "logging", "other"
-PURPOSES: tuple[str, ...] = (COMPILING, WAITING, STEPPING, EVALUATING, SAVING, LOGGING, OTHER)
+EVALUATING, SAVING, LOGGING = "evaluation", "checkpoints", "logging"
+TRACING, OTHER = "tracing", "other"
+PURPOSES: tuple[str, ...] = (COMPILING, WAITING, STEPPING, EVALUATING, SAVING, LOGGING, TRACING, OTHER)
 
 
 @final
