@@ -162,9 +162,7 @@ class Supervisor:
                 return End(final[0], words=f"the run ended with exit code {final[0]}", final=True)
             if codes == {REQUEUE}:
                 return self._asked_to_leave(workers, signals)
-        causes = [w for w in workers.ended if w.code is not None and w.code < 0 and w.code != ABORTED] or [
-            w for w in workers.ended if w.code != OK
-        ]
+        causes = _causes(workers)
         words = ", ".join(f"process {workers.members.index(w)} {_death(w)}" for w in causes)
         self._say(f"{words} at step {workers.step}; {self._safe()}; starting again", "failed", step=workers.step)
         return End(causes[0].code or PEER_GONE, tuple(w.slot for w in causes), words)
@@ -196,7 +194,8 @@ class Supervisor:
             lines += [f"    {frame.strip()}" for frame in worker.stack()]
         causes = [w for w, held in zip(workers.members, stopped, strict=True) if held] or _furthest_behind(workers)
         names = ", ".join(str(workers.members.index(w)) for w in causes)
-        words = f"no step for {self.policy.watchdog:g} s; process {names} stands still"
+        who = f"process {names} stands still" if names else "all processes are at the same step"
+        words = f"no step for {self.policy.watchdog:g} s; {who}"
         place = workers.members[0].stacks.parent
         self._say(
             "\n".join([f"{words}; stacks of all threads: {place}", *lines, f"  {self._safe()}; starting again"]),
@@ -258,13 +257,22 @@ def progress(folder: Path) -> tuple[int, tuple[tuple[str, int], ...]]:
 
 
 def _furthest_behind(workers: Workers) -> list[Worker]:
-    """Those with the fewest steps; where all have as many, the one that spoke first and fell silent."""
+    """Those with the fewest steps; nobody where all have as many: any of them may be the cause."""
     least = min(worker.step or 0 for worker in workers.members)
     behind = [worker for worker in workers.members if (worker.step or 0) == least]
-    return behind if len(behind) < len(workers.members) else [min(behind, key=lambda worker: worker.heard)]
+    return behind if len(behind) < max(len(workers.members), 2) else []
+
+
+def _causes(workers: Workers) -> list[Worker]:
+    """Who failed first, by what is known: killed, or held by the system, or else whoever ended with a failure."""
+    bad = [worker for worker in workers.ended if worker.code != OK]
+    killed = [worker for worker in bad if (worker.code or 0) < 0 and worker.code != ABORTED]
+    return killed or [worker for worker in workers.running if worker.stopped] or bad
 
 
 def _death(worker: Worker) -> str:
     code = worker.code or 0
     pid = f"(pid {worker.process.pid})"
+    if worker.code is None:
+        return f"{pid} was stopped by a signal, and others ended"
     return f"{pid} was killed by {signal.Signals(-code).name}" if code < 0 else f"{pid} ended with exit code {code}"

@@ -100,7 +100,7 @@ def test_it_gives_up_without_progress(tmp_path, capfd):
 def test_the_others_go_on_until_the_place_is_free_again(tmp_path):
     """Four processes, one lost: two go on, as three do not divide the work; four again after the rest."""
     suits = {1, 2, 4}.__contains__
-    assert supervised(tmp_path, 400, "kill", "1:13", processes=4, suits=suits, rest=1.5) == 0
+    assert supervised(tmp_path, 1200, "kill", "1:13", processes=4, suits=suits, rest=5.0) == 0
     assert sizes(tmp_path) == [4, 2, 4]
     assert len(events(tmp_path, "growing")) == 1
     grown = events(tmp_path, "started")[-1]

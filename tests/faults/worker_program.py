@@ -29,11 +29,13 @@ def stand_still() -> None:
 FAULTS = {
     "kill": lambda: os.kill(os.getpid(), signal.SIGKILL),
     "freeze": lambda: os.kill(os.getpid(), signal.SIGSTOP),
-    "stall": stand_still,
     "config": lambda: os._exit(78),
     "internal": lambda: os._exit(70),
     "leave": lambda: STOP.append(1),
+    "stall": int,
 }
+EARLY = {"stall": stand_still}
+"""Before the step is told of, so that the process is behind the others."""
 
 
 def main(folder: str, steps: str, fault: str = "", where: str = "0:0") -> int:
@@ -48,11 +50,14 @@ def main(folder: str, steps: str, fault: str = "", where: str = "0:0") -> int:
     beats.step(first, first=True)
     for step in range(first + 1, int(steps) + 1):
         time.sleep(0.005)
+        now = step == at and rank == victim and fault and (fault.endswith("!") or not (place / "done").exists())
+        if now:
+            (place / "done").write_text("")
+            EARLY.get(fault, int)()
         beats.step(step)
         with tries.open("a") as file:
             file.write(f"{size} {rank} {step}\n")
-        if step == at and rank == victim and fault and (fault.endswith("!") or not (place / "done").exists()):
-            (place / "done").write_text("")
+        if now:
             FAULTS[fault.removesuffix("!")]()
         (place / f"stop-{os.getppid()}").touch() if STOP else None
         if (place / f"stop-{os.getppid()}").exists() or step % 5 == 0:
