@@ -14,6 +14,7 @@ from sciml.data.axes import CHANNEL, TIME
 from sciml.data.containers import Container, HDF5Container, native_dtype, open_container
 from sciml.data.dataset import MEMORY_BYTES, Dataset
 from sciml.data.layout import Coordinate, Layout
+from sciml.data.remote import is_remote, local_file
 from sciml.data.shard import refuse_non_finite
 from sciml.data.splits import refuse_leaks, sample_hashes, split_rows
 from sciml.data.storage import ArrayStorage, HDF5Storage, Piece, Storage
@@ -61,7 +62,7 @@ def open_arrays(
     seed: int = 0,
     memory: int = MEMORY_BYTES,
 ) -> Dataset:
-    """A `Dataset` over arrays in an npz or HDF5 file.
+    """A `Dataset` over arrays in an npz or HDF5 file, or in one at an address (`s3://bucket/key`).
 
     `input`, `output`: names of arrays `(sample, [time,] x, [y, [z,]] [channel])`; `parameters`: names of
     arrays `(sample,)`. `coordinates` gives the points of each axis ("time", "x", ...), as numbers or as the
@@ -72,14 +73,15 @@ def open_arrays(
     does not fit: a missing name, another number of samples, NaN, objects, the same sample in two splits.
     """
     names = {"inputs": _tuple(input), "outputs": _tuple(output), "parameters": _tuple(parameters)}
-    with open_container(file) as container:
+    path = local_file(str(file)) if is_remote(file) else Path(file)
+    with open_container(path) as container:
         points = _coordinates(container, coordinates or {})
         arrays, samples = _arrays(container, names, {a: len(p) for a, p in points.items()}, axes or {})
         stated = _units(container, arrays, points, units or {})
         rows = split_rows(samples, splits or SPLITS, seed)
         layout = _layout(arrays, points, periodic, stated, rows)
         storage = _storage(container, arrays, layout, samples)
-    origin = {"file": str(file), "fingerprint": disk.sha256(Path(file)), "split_seed": seed}
+    origin = {"file": str(file), "fingerprint": disk.sha256(path), "split_seed": seed}
     dataset = Dataset(layout, storage, name=str(file), splits=rows, provenance=origin, memory=memory)
     _check_content(dataset)
     return dataset

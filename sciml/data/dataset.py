@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from sciml.data import manifest
+from sciml.data import cache, manifest, remote
 from sciml.data.layout import Layout
 from sciml.data.loader import Batch, Batches
 from sciml.data.shard import Identity, read_ids
@@ -49,14 +49,13 @@ class Dataset:
     def open(cls, folder: str | Path, *, memory: int = MEMORY_BYTES) -> Dataset:
         """Open generated data; every file is hashed first (again only after a change).
 
-        Raises DataError (no data, incomplete, a shard missing, cut off or of another layout) or
-        IntegrityError (a shard or the manifest altered), naming the file.
+        `folder` may be an address in an object store (`s3://bucket/data`). Shards are read from copies on this node
+        where it keeps such (`sciml.data.cache`). Raises DataError (no data, incomplete, a shard missing, cut off or
+        of another layout) or IntegrityError (a shard or the manifest altered), naming the file.
         """
-        folder = Path(folder)
-        found = manifest.load(folder)
-        manifest.verify(folder, found)
+        found, places = _found(folder)
         identity = found.identity
-        pieces = [_piece(folder / shard.file, shard.ids, identity) for shard in found.shards]
+        pieces = [_piece(places[shard.file], shard.ids, identity) for shard in found.shards]
         provenance = {**identity.notes, **identity.provenance, "fingerprint": identity.fingerprint}
         return cls(identity.layout, HDF5Storage(pieces), name=str(folder), provenance=provenance, memory=memory)
 
@@ -165,6 +164,22 @@ class Dataset:
             self._columns[name] = self.storage.rows(name, np.arange(len(self)))
         kept = self._columns.get(name)
         return self.storage.rows(name, rows) if kept is None else kept[rows]
+
+
+def _found(folder: str | Path) -> tuple[manifest.Manifest, dict[str, Path]]:
+    """What a verified data set consists of, and where to read its shards."""
+    here = cache.node_folder()
+    if remote.is_remote(folder):
+        found, places = remote.local_shards(str(folder))
+    else:
+        folder = Path(folder)
+        found = manifest.load(folder)
+        if here is None:
+            manifest.verify(folder, found)
+            return found, {shard.file: folder / shard.file for shard in found.shards}
+        places = cache.shards_here(folder, found.shards, here)
+    manifest.refuse_incomplete(folder, found)
+    return found, places
 
 
 def _piece(path: Path, ids: tuple[int, ...], identity: Identity) -> Piece:

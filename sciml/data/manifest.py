@@ -127,6 +127,11 @@ def verify(folder: Path, manifest: Manifest) -> None:
         )
     for shard in manifest.shards:
         verify_shard(folder / shard.file, shard)
+    refuse_incomplete(folder, manifest)
+
+
+def refuse_incomplete(folder: Path | str, manifest: Manifest) -> None:
+    """DataError for samples that are missing or stored twice."""
     _refuse_repeated(folder, manifest)
     missing = manifest.missing
     if missing:
@@ -170,7 +175,7 @@ def verify_shard(path: Path, shard: Shard) -> None:
     trust(path, shard)
 
 
-def _refuse_repeated(folder: Path, manifest: Manifest) -> None:
+def _refuse_repeated(folder: Path | str, manifest: Manifest) -> None:
     repeated = [i for i, count in Counter(manifest.ids).items() if count > 1]
     if repeated:
         holders = [shard.file for shard in manifest.shards if repeated[0] in shard.ids]

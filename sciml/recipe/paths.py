@@ -11,6 +11,7 @@ from pydantic import AfterValidator, BeforeValidator, Strict, ValidationInfo
 from sciml import registry
 from sciml.recipe.messages import failure, problem
 
+ADDRESS = "://"
 LONGEST = 200
 """Bytes of a name; file systems allow 255, and `.sciml`, `.part` and the like are appended."""
 
@@ -40,11 +41,13 @@ ModelName = Annotated[Name, AfterValidator(_without_dot)]
 
 
 def _existing(value: Any, info: ValidationInfo) -> Any:
-    """An absolute path; relative ones start at the folder of the recipe."""
+    """An absolute path; relative ones start at the folder of the recipe. Addresses are looked up when they are read."""
     if isinstance(value, Path):
         value = str(value)
     if not isinstance(value, str) or not value:
         raise failure([problem((), "must be the path of a file", value)])
+    if ADDRESS in value:
+        return value
     path = Path((info.context or {}).get("folder", "."), value).expanduser().resolve()
     if not path.is_file():
         nearby = [other.name for other in path.parent.iterdir()] if path.parent.is_dir() else []
@@ -53,4 +56,4 @@ def _existing(value: Any, info: ValidationInfo) -> Any:
     return path
 
 
-ExistingFile = Annotated[Path, BeforeValidator(_existing)]
+ExistingFile = Annotated[Path | str, BeforeValidator(_existing)]

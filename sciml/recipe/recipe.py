@@ -16,7 +16,7 @@ from sciml.recipe.checks import Sections, mistakes
 from sciml.recipe.components import plain
 from sciml.recipe.layout import PlanField, PlanSection
 from sciml.recipe.messages import failure
-from sciml.recipe.paths import ModelName, Name
+from sciml.recipe.paths import ADDRESS, ModelName, Name
 from sciml.recipe.sections import DataSection, FileData, ModelSection, ProblemSection, Section
 from sciml.recipe.values import Natural, Text
 
@@ -62,7 +62,7 @@ class Recipe(Section):
         """SHA-256 of what decides the results: all but `name` and `run`, or only of `parts`.
 
         A part is a key or a dotted path, such as "problem", "data" or "models.fno". Folders do not count: a
-        user's equation and a data file enter with their content. KeyError for a part that
+        user's equation and a data file enter with their content (one in a store with its tag). KeyError for a part that
         is not there.
         """
         values = {key: value for key, value in self.plain().items() if key not in ("name", "run")}
@@ -90,11 +90,15 @@ def _portable(key: str, value: Any) -> Any:
         path, class_name = reference
         return [class_name, hashlib.sha256(path.read_bytes()).hexdigest()]
     is_file = key == "file" and isinstance(value, str)
-    return _content_hash(Path(value)) if is_file else _without_folders(value)
+    return _content_hash(value) if is_file else _without_folders(value)
 
 
-def _content_hash(path: Path) -> str:
-    with path.open("rb") as file:
+def _content_hash(name: str) -> str:
+    if ADDRESS in name:
+        from sciml.data.remote import version  # asks the store
+
+        return version(name)
+    with Path(name).open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 

@@ -198,7 +198,7 @@ class GeneratedData(Section):
 class FileData(Section):
     """Samples from a user's HDF5 or npz file: arrays by name, the first axis of each counts the samples."""
 
-    file: ExistingFile = Field(description="an .h5, .hdf5 or .npz file, relative to this recipe")
+    file: ExistingFile = Field(description="an .h5, .hdf5 or .npz file, relative to this recipe, or s3://bucket/key")
     input: Names = Field(description="name of the input array, or a list of names")
     output: Names = Field(description="name of the output array, or a list of names")
     parameters: Annotated[tuple[Text, ...], OneOrMore] = Field(
@@ -254,6 +254,9 @@ class TrainSection(Section):
     optimizer: Annotated[Component, Of(("optimizer",))] = Field(default_factory=_adam)
     steps: Count = 4000
     batch: Count = Field(default=32, description="samples per step, over all devices")
+    base_batch: Count | None = Field(
+        default=None, description="batch that the learning rate was chosen for; it grows linearly with `batch` beyond"
+    )
     objective: ObjectiveSection = ObjectiveSection()
     checkpoint_every: Count = Field(default=500, description="steps between checkpoints")
     precision: Arithmetic = Field(
