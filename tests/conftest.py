@@ -14,6 +14,11 @@ from pathlib import Path
 
 import pytest
 
+SIMULATED = (
+    "--xla_force_host_platform_device_count=8",
+    "--xla_cpu_collective_call_warn_stuck_timeout_seconds=120",  # on a loaded machine some devices are late
+    "--xla_cpu_collective_call_terminate_timeout_seconds=600",
+)
 REPOSITORY = Path(__file__).resolve().parent.parent
 
 
@@ -21,7 +26,7 @@ def _prepare_environment() -> None:
     """Environment of jax, for this process and its children; what the caller has set wins."""
     flags = os.environ.get("XLA_FLAGS", "")
     if "xla_force_host_platform_device_count" not in flags:
-        os.environ["XLA_FLAGS"] = f"{flags} --xla_force_host_platform_device_count=8".strip()
+        os.environ["XLA_FLAGS"] = f"{flags} {' '.join(SIMULATED)}".strip()
     cache = Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache")) / "sciml-tests" / "jax"
     os.environ.setdefault("JAX_PLATFORMS", "cpu")
     os.environ.setdefault("JAX_COMPILATION_CACHE_DIR", str(cache))

@@ -15,7 +15,7 @@ from flax import nnx
 
 from sciml.domain import Box
 from sciml.equations.heat import Heat
-from sciml.operators.traffic import activation_traffic
+from sciml.operators.traffic import activation_traffic, has_formulas
 from sciml.parallel.cost import gradient_traffic, held
 from sciml.parallel.layout import Layout
 from sciml.parallel.plan import Plan
@@ -215,10 +215,7 @@ def predicted_traffic(known: Case, layout: Layout, state: TrainState) -> float |
     """Bytes that a device sends in a step, by formula: gradients, activations, and the few numbers of the loss."""
     plan = layout.plan
     rows = ROWS // math.prod(plan.sizes[name] for name in layout.rows)
-    try:
-        activations = sum(activation_traffic(known.model, plan, rows).values())
-    except TypeError:
-        if plan.used("tensor"):
-            return None
-        activations = 0.0
-    return sum(gradient_traffic(layout, state.params).values()) + activations
+    if plan.used("tensor") and not has_formulas(known.model):
+        return None
+    activations = activation_traffic(known.model, plan, rows) if has_formulas(known.model) else {}
+    return sum(gradient_traffic(layout, state.params).values()) + sum(activations.values())

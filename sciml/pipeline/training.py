@@ -17,6 +17,7 @@ from sciml.launch.job import Job
 from sciml.parallel.compression import compressed
 from sciml.parallel.plan import Plan
 from sciml.parallel.step import build_step
+from sciml.pipeline.accounting import COSTS, Account, kept_costs
 from sciml.pipeline.continuing import HASH, model_folder, model_hash
 from sciml.pipeline.family import TRAINING
 from sciml.pipeline.feeding import share, spread
@@ -91,15 +92,16 @@ def train_model(
                 job.ranks,
                 found.get(BLOCKED, 0.0),
             )
+            step = build_step(prepared.model, prepared.objective, optimizer, plan)
             hooks = (
                 *(_logs(place, name, section.train.steps, progress) if job.first else ()),
                 StopAtNonFinite(checkpoints),
                 evaluate,
                 Beat(job.beats.step, job.beats.pause),
                 saving,
+                Account(step, plan.precision, place / COSTS if job.first else None),
                 *(profiled(context.folder, name, progress) if profile and job.first else ()),
             )
-            step = build_step(prepared.model, prepared.objective, optimizer, plan)
             if job.ranks.size > 1:
                 state = spread(state, step.shardings)
             spent = found.get(SECONDS, 0.0)
@@ -165,6 +167,6 @@ def load_trained(context: Context, name: str) -> Trained:
     params = _best(place, template.params, state.params)
     model = with_parameters(prepared.model, params)
     spent = {"seconds": meta[SECONDS], "seconds_held_up_by_saving": meta.get(BLOCKED, 0.0)}
-    summary = {"parameters": parameter_count(model), "steps": int(state.step), **spent}
+    summary = {"parameters": parameter_count(model), "steps": int(state.step), **spent, "step": kept_costs(place)}
     write_json(place / SUMMARY, summary)
     return Trained(prepared, model, summary)
