@@ -24,21 +24,23 @@ from sciml.parallel.volumes import ring_share
 
 
 @final
-@dataclass
+@dataclass(frozen=True)
 class Sent:
-    """Numbers that enter sums and all-to-alls in one step, by the logical axis that is split."""
+    """Numbers that enter sums and all-to-alls, or go to a neighbor, in one step, by the logical axis that is split."""
 
     sums: dict[str, float] = field(default_factory=lambda: defaultdict(float))
     swaps: dict[str, float] = field(default_factory=lambda: defaultdict(float))
+    hops: dict[str, float] = field(default_factory=lambda: defaultdict(float))
 
     def bytes(self, plan: Plan, itemsize: int) -> dict[str, float]:
         """Bytes that one device sends, by mesh axis."""
         sent: dict[str, float] = defaultdict(float)
-        for numbers, factor in ((self.sums, 2), (self.swaps, 1)):
+        for numbers, factor in ((self.sums, 2), (self.swaps, 1), (self.hops, 0)):
             for logical, count in numbers.items():
                 name = plan.mesh_axis(logical)
                 if name and count:
-                    sent[name] += factor * ring_share(plan.sizes[name]) * count * itemsize
+                    share = factor * ring_share(plan.sizes[name]) if factor else 1.0
+                    sent[name] += share * count * itemsize
         return dict(sent)
 
 
@@ -63,13 +65,37 @@ class Load:
 
 
 def activation_traffic(model: Any, plan: Plan, rows: int) -> dict[str, float]:
-    """Bytes by mesh axis for one step with `rows` samples per device, without recomputation of activations.
+    """Bytes by mesh axis for one step with `rows` samples per device.
 
+    Recomputation counts in stacks of layers only: compilers find that elsewhere the first result is still there.
     `model` is a predictor of this package. Raises TypeError for a network without formulas.
     """
+    itemsize = 2 if plan.precision == "bfloat16" else model.network.dtype.itemsize
+    return count(model.network, Load(rows, _grid(model), plan)).bytes(plan, itemsize)
+
+
+def space_limits(model: Any, plan: Plan) -> dict[str, int]:
+    """A number that the parts of space must divide, by logical axis; nothing for a model without a grid."""
+    parts = space_parts(model.network, _grid(model), plan)
+    return {axes.SPACE: parts} if parts else {}
+
+
+def has_formulas(model: Any) -> bool:
+    """Whether `activation_traffic` knows the model."""
+    network = getattr(model, "network", None)
+    return hasattr(model, "spec") and count.dispatch(type(network)) is not count.dispatch(object)
+
+
+def _grid(model: Any) -> tuple[int, ...]:
     first = model.spec.outputs[0]
-    shape = first.shape[len(first.shape) - len(first.spatial) :] if first.spatial else ()
-    return count(model.network, Load(rows, shape, plan)).bytes(plan, model.dtype.itemsize)
+    return first.shape[len(first.shape) - len(first.spatial) :] if first.spatial else ()
+
+
+@singledispatch
+def space_parts(network: nnx.Module, shape: tuple[int, ...], plan: Plan) -> int:
+    """A number that the parts of space must divide; `shape` is that of the grid, empty without one."""
+    del network, plan
+    return shape[0] if shape else 0
 
 
 @singledispatch
@@ -83,7 +109,7 @@ def count(network: nnx.Module, load: Load) -> Sent:
 def _(network: FNONetwork, load: Load) -> Sent:
     sent = Sent()
     rows, cells = load.rows, load.cells
-    sent.sums[axes.HIDDEN] += rows * _pair(network.project, cells)
+    sent.sums[axes.HIDDEN] += rows * pair(network.project, cells)
     for block in network.blocks:
         width = block.inner.weight.shape[0]
         spectrum = block.conv.parts * math.prod(s.size for s in block.conv.series) * width
@@ -104,10 +130,10 @@ def _(network: FNONetwork, load: Load) -> Sent:
 def _(network: DeepONetNetwork, load: Load) -> Sent:
     """The trunk of space is evaluated once for all rows, that of time once per row."""
     sent = Sent()
-    sent.sums[axes.HIDDEN] += load.rows * _pair(network.branch.nonlinear, 1)
-    sent.sums[axes.HIDDEN] += _pair(network.space.nonlinear, load.cells)
+    sent.sums[axes.HIDDEN] += load.rows * pair(network.branch.nonlinear, 1)
+    sent.sums[axes.HIDDEN] += pair(network.space.nonlinear, load.cells)
     if network.time is not None:
-        sent.sums[axes.HIDDEN] += load.rows * _pair(network.time.nonlinear, network.steps)
+        sent.sums[axes.HIDDEN] += load.rows * pair(network.time.nonlinear, network.steps)
     return sent
 
 
@@ -117,7 +143,7 @@ def _(network: GatedResidual, load: Load) -> Sent:
     return Sent(sums={axes.HIDDEN: load.rows * sum(3 * mix.weight.shape[1] for mix in network.mixes)})
 
 
-def _pair(network: Perceptron, places: int) -> int:
+def pair(network: Perceptron, places: int) -> int:
     """Sums of a perceptron: outputs of its narrowing layers, and inputs of its widening ones, at every place."""
     layers: list[Dense] = list(network.layers)
     outputs = sum(layer.weight.shape[1] for layer in layers if layer.names[0])
@@ -129,3 +155,10 @@ def _filled(block: FNOBlock, load: Load) -> int:
     others = [series.size for series in block.conv.series[1:]]
     others[0] += -others[0] % load.plan.domain
     return block.conv.parts * math.prod(others) * block.inner.weight.shape[0]
+
+
+@space_parts.register
+def _(network: FNONetwork, shape: tuple[int, ...], plan: Plan) -> int:
+    del plan
+    padded = network.config.bounded == "pad" and not network.periodic[0]
+    return 1 if padded else shape[0]

@@ -6,7 +6,7 @@ import os
 
 import typer
 
-from sciml.cli import cluster, inspection, stages, starting
+from sciml.cli import cluster, inspection, planning, stages, starting
 from sciml.cli.guard import guarded
 
 HELP = """Physics-informed scientific machine learning: from one YAML recipe to a surrogate in your code.
@@ -16,7 +16,7 @@ A first run:  sciml init heat  &&  sciml run heat.yaml
 COMMANDS = {
     "Start": (starting.init, starting.validate, starting.list_components, starting.schema, starting.doctor),
     "Run": (stages.run, stages.generate, stages.train, stages.evaluate, stages.export),
-    "Many runs, clusters": (cluster.sweep, cluster.submit),
+    "Many runs, clusters": (planning.plan, cluster.sweep, cluster.submit),
     "Use and check": (inspection.predict, inspection.info, inspection.verify),
 }
 NAMES = {starting.list_components: "list"}

@@ -22,8 +22,10 @@ from sciml.metrics import relative_l2, sample_errors
 from sciml.operators.physics import grid_residual
 from sciml.parallel.plan import Plan
 from sciml.pinn.model import point_spec
+from sciml.pipeline.choosing import automatic
 from sciml.pipeline.generation import Simulation, open_data
 from sciml.pipeline.instance import Instance
+from sciml.pipeline.progress import Progress
 from sciml.recipe import GeneratedData, ModelSection, Recipe
 from sciml.spec import Spec, Statistics, Variable
 from sciml.training.loop import Batches, SameBatch
@@ -60,9 +62,24 @@ class Context:
         return statistics(self.dataset)
 
     def plan(self, section: ModelSection) -> Plan:
-        """The layout over devices of one model's training."""
+        """The layout over devices of one model's training; said in one line where the recipe leaves it open."""
+        if self.recipe.plan.auto:
+            return self._chosen(section)
         wanted = self.recipe.plan.model_dump(exclude={"auto"})
         return Plan(**wanted, precision=section.train.precision)
+
+    def _chosen(self, section: ModelSection) -> Plan:
+        known, key = self._plans, repr(section)
+        if key not in known:
+            outline = task_of(section).outline(self, section)
+            known[key], line = automatic(self.recipe, section, outline, self.simulation)
+            if jax.process_index() == 0:
+                Progress().say(line)
+        return known[key]
+
+    @cached_property
+    def _plans(self) -> dict[str, Plan]:
+        return {}
 
 
 @dataclass(frozen=True)
