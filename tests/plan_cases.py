@@ -15,6 +15,7 @@ from flax import nnx
 
 from sciml.domain import Box
 from sciml.equations.heat import Heat
+from sciml.operators import stack_traffic
 from sciml.operators.traffic import activation_traffic, has_formulas
 from sciml.parallel.cost import gradient_traffic, held
 from sciml.parallel.layout import Layout
@@ -30,6 +31,7 @@ from sciml.spec import Spec, Statistics, Variable
 from sciml.training.objective import Batch, Data, Objective, Weighted
 from sciml.training.state import TrainState
 
+assert stack_traffic, "its formulas register themselves"
 ROWS, SHAPE = 16, (16, 8)
 
 
