@@ -48,6 +48,7 @@ class Subject:
     @cached_property
     def state(self) -> TrainState:
         """Shapes of parameters and optimizer state."""
+
         def start(params: PyTree) -> TrainState:
             model = with_parameters(self.model, params)
             return TrainState.start(model, self.optimizer, jax.random.key(0), self.precision)
