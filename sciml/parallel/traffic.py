@@ -12,6 +12,8 @@ import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
+from sciml.parallel.groups import Groups, groups
+
 FORMULAS: dict[str, Callable[[float, int], float]] = {
     "all-reduce": lambda b, g: 2 * b * (g - 1) / g,
     "reduce-scatter": lambda b, g: b * (g - 1),
@@ -32,12 +34,15 @@ _NAMED = re.compile(r"replica_groups=mesh\[(?P<mesh>[^\]]*)\] ?\{(?P<axes>[^}]*)
 
 @dataclass(frozen=True)
 class Collective:
-    """One communication: its kind, bytes that a device sends, array sizes of the result, and how often it runs."""
+    """One communication: its kind, bytes that a device sends, array sizes of the result, how often it runs, and
+    between which devices.
+    """
 
     kind: str
     sent: float
     shapes: tuple[tuple[int, ...], ...]
     times: int = 1
+    groups: Groups = ()
 
 
 def collectives(hlo: str) -> list[Collective]:
@@ -85,7 +90,7 @@ def _collective(found: re.Match[str], line: str, times: int) -> Iterator[Collect
     if group > 1:
         size = sum(_width(kind) * math.prod(shape) for kind, shape in arrays)
         shapes = tuple(shape for _, shape in arrays)
-        yield Collective(found["kind"], FORMULAS[found["kind"]](size, group), shapes, times)
+        yield Collective(found["kind"], FORMULAS[found["kind"]](size, group), shapes, times, groups(line))
 
 
 def _group_size(line: str) -> int:

@@ -94,12 +94,12 @@ def train_model(
             )
             step = build_step(prepared.model, prepared.objective, optimizer, plan)
             hooks = (
+                Account(step, plan.precision, place / COSTS if job.first else None),
                 *(_logs(place, name, section.train.steps, progress) if job.first else ()),
                 StopAtNonFinite(checkpoints),
                 evaluate,
                 Beat(job.beats.step, job.beats.pause),
                 saving,
-                Account(step, plan.precision, place / COSTS if job.first else None),
                 *(profiled(context.folder, name, progress) if profile and job.first else ()),
             )
             if job.ranks.size > 1:

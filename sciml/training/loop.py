@@ -57,8 +57,8 @@ class Run:
     """A training in progress, as its hooks see it.
 
     state: the present state; step: steps done; total: steps to do; seconds: time spent so far, that of earlier
-    processes included; clock: what this process spends its time on. A hook ends the training by setting `stop` to the
-    reason.
+    processes included; batch: the last one; clock: what this process spends its time on. A hook ends the training by
+    setting `stop` to the reason.
     """
 
     def __init__(
@@ -67,6 +67,7 @@ class Run:
         self.state, self.batches, self.total, self.hooks = state, batches, total, hooks
         self.step = int(state.step)
         self.rows: int | None = None
+        self.batch: Batch = {}
         self.stop: str | None = None
         self.clock = Clock()
         self._before, self._began = seconds, time.monotonic()
@@ -174,7 +175,8 @@ def _next(run: Run, repeat: int) -> Batch:
         if len(batches) < repeat:
             raise DataError(f"the batches ended at step {run.step}", expected=f"{run.total} steps", got=run.step)
         run.rows = next((len(values) for values in batches[0].values()), None)
-        return batches[0] if repeat == 1 else jax.tree.map(lambda *leaves: np.stack(leaves), *batches)
+        run.batch = batches[0] if repeat == 1 else jax.tree.map(lambda *leaves: np.stack(leaves), *batches)
+        return run.batch
 
 
 def _records(step: int, metrics: dict[str, np.ndarray]) -> list[Record]:
