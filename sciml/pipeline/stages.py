@@ -130,6 +130,7 @@ def _generate(context: Context, progress: Progress, comm: Any = None) -> None:
 def _train(context: Context, names: list[str], progress: Progress, job: Job, profile: bool) -> None:
     for name in names:
         train_model(context, name, progress, job, profile)
+    job.ranks.on_first(lambda: None)  # nobody leaves while process 0 still writes
 
 
 def _export(context: Context, trained: dict[str, Trained], progress: Progress) -> None:
