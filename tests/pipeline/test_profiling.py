@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 
 import pytest
 import tiny_runs
 
+from sciml.pipeline.accounting import COSTS
 from sciml.pipeline.profiling import NUMBERS, TEXT, summary
 from sciml.training.hooks.watching import COMPILING, PURPOSES, STEPPING, TRACING, WAITING
+
+MPIEXEC = shutil.which("mpiexec")
 
 
 def test_the_summary_has_ten_lines():
@@ -40,3 +44,21 @@ def test_a_trace_and_a_summary_on_request(tmp_path, steps, profiled):
     found = json.loads((place / NUMBERS).read_text())
     assert found["steps"] == steps
     assert all(found["seconds"][purpose] > 0 for purpose in (COMPILING, WAITING, STEPPING, TRACING))
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(MPIEXEC is None, reason="no mpiexec: pip install 'sciml[mpi]'")
+def test_of_two_processes_the_first_one_writes(tmp_path, monkeypatch):
+    """The other one, which has less to do at the end, does not take it along."""
+    tiny_runs.write("heat", tmp_path)
+    few, two = ("data.samples.train=8", "models.mlp.train.steps=6", "plan.data=2"), (str(MPIEXEC), "-n", "2")
+    tiny_runs.here("generate", "heat.yaml", *few, folder=tmp_path)
+    monkeypatch.setenv("XLA_FLAGS", "--xla_force_host_platform_device_count=1")
+    options = ("--model", "mlp", "--profile")
+    ended = tiny_runs.sciml("train", "heat.yaml", *few, *options, folder=tmp_path, before=two)
+    assert ended.code == 0, ended.err
+    place = tmp_path / "runs" / "heat" / "profile" / "mlp"
+    assert (place / TEXT).read_text().strip() in ended.out
+    assert len(list(place.rglob("*.xplane.pb"))) == 1
+    costs = json.loads((tmp_path / "runs" / "heat" / "models" / "mlp" / COSTS).read_text())
+    assert costs["devices"] == 2 and costs["bytes_sent_per_device"]["data"] > 0
