@@ -15,17 +15,20 @@ import signal
 import sys
 import threading
 import time
+import traceback
 from collections.abc import Callable, Mapping
 from typing import Any, final
 
 from sciml.launch.agreement import STOP, Agreement
-from sciml.launch.leaving import LEAVING, PEER_GONE, end
+from sciml.launch.leaving import LEAVING, PEER_GONE, end, leave
 from sciml.launch.store import POLL_SECONDS, Silence, Store
 
 STALLED = "stalled"
 STALLED_WORDS = """process {rank} of {size}: no step for {silent} s, more than the watchdog allows, and all leave
   likely reason: one of the processes above does not sit in the step that the others wait in
   write instead: the same command again; it continues from the last checkpoint"""
+INTERNAL = 70
+UNWATCHED = "this process can no longer listen to the others, for the reason above, and all leave"
 FOLLOW_SECONDS = 2.0
 FIRST_STEP = 3
 """A first step may take this many times the time of the others: it is compiled."""
@@ -92,17 +95,36 @@ class Watch:
         threading.Thread(target=self._listen, name="sciml-watch", daemon=True).start()
 
     def _listen(self) -> None:
-        with contextlib.suppress(Exception):  # without a store, process 0 is gone, and jax ends this process
-            while True:
-                try:
-                    notice = json.loads(self.store.get(f"notices/{self._heard + 1}", POLL_SECONDS))
-                except Silence:
-                    self._look()
-                    continue
-                self._heard += 1
-                self._kinds[notice["kind"]](notice)
+        """Without this thread the main one may wait for ever: when it fails, the process ends."""
+        from jax.errors import JaxRuntimeError
+
+        try:
+            while self._hears():
+                pass
+        except JaxRuntimeError as error:
+            leave(PEER_GONE, f"process 0 went before all had agreed: {str(error).splitlines()[0]}")
+        except Exception:
+            traceback.print_exc()
+            leave(INTERNAL, UNWATCHED)
+
+    def _hears(self) -> bool:
+        """Act on the next notice, if one comes soon; False without a store: process 0 is gone, and jax ends us."""
+        from jax.errors import JaxRuntimeError
+
+        try:
+            text = self.store.get(f"notices/{self._heard + 1}", POLL_SECONDS)
+        except Silence:
+            self._look()
+            return True
+        except JaxRuntimeError:
+            return False
+        self._heard += 1
+        notice = json.loads(text)
+        self._kinds[notice["kind"]](notice)
+        return True
 
     def _look(self) -> None:
+        """Say so when no step has come for too long."""
         silent = None if self.seconds is None else self.beats.late(self.seconds)
         if silent is not None:
             self.store.append("notices", {"kind": STALLED, "rank": self.store.rank, "silent": round(silent, 1)})
@@ -113,7 +135,8 @@ class Watch:
             return
         time.sleep(FOLLOW_SECONDS)
         if self.store.rank > 0:
-            self.store.put(f"left/{self.store.rank}", "")
+            with contextlib.suppress(Exception):  # the store may be gone with process 0
+                self.store.put(f"left/{self.store.rank}", "")
         end(notice["code"])
 
     def _dump(self, notice: dict[str, Any]) -> None:

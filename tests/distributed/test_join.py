@@ -5,24 +5,28 @@ from __future__ import annotations
 import pickle
 import random
 import signal
+import sys
 import threading
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 from comparison import assert_identical
+from jax.errors import JaxRuntimeError
 from memory_store import Memory, together
 
 from sciml.data.layout import Layout, Variable
 from sciml.data.ranks import Ranks
-from sciml.errors import ConfigError, DataError, PeerError
-from sciml.launch import alike
+from sciml.errors import ConfigError, DataError
+from sciml.launch import alike, watchdog
 from sciml.launch.agreement import STOP, Agreement
 from sciml.launch.job import Job
 from sciml.launch.join import Place, find
+from sciml.launch.leaving import LEAVING
 from sciml.launch.store import Store, StoreComm
-from sciml.parallel.plan import Plan
-from sciml.pipeline.resizing import began_with, resized
+from sciml.launch.watchdog import Beats, Watch
+from sciml.pipeline.resizing import began_with
 
 SLURM = {
     "SLURM_JOB_ID": "1000",
@@ -169,34 +173,57 @@ def _listen(store: Store, agreement: Agreement) -> None:
     agreement.settle("SIGTERM")
 
 
-@pytest.mark.parametrize(
-    ("plan", "began", "batch", "expected"),
-    [
-        (Plan(data=8), 8, 24, Plan(data=8)),
-        (Plan(data=16), 16, 32, Plan(data=8, accumulate=2)),
-        (Plan(data=4), 16, 32, Plan(data=4)),
-        (Plan(data=32, accumulate=2), 32, 64, Plan(data=8, accumulate=8)),
-        (Plan(data=-1), 16, 32, Plan(data=8, accumulate=2)),
-        (Plan(data=-1), 8, 32, Plan(data=-1)),
-        (Plan(data=-1, tensor=2), 16, 32, Plan(data=4, tensor=2, accumulate=2)),
-        (Plan(data=12), 12, 24, Plan(data=8, accumulate=3)),  # in halves the portions would be larger than before
-    ],
-)
-def test_fewer_devices_keep_the_batch(plan, began, batch, expected):
-    """Eight devices: rows per portion and device never grow."""
-    found = resized(plan, began, batch)
-    assert found == expected
-    parts = found.sizes["data"] * found.accumulate
-    assert batch % parts == 0
-
-
 def test_what_a_training_began_with():
     assert began_with(Job()) == 8
     assert began_with(Job(), recorded=32) == 32  # by the checkpoint of an earlier, larger job
     assert began_with(Job(_ranks(Memory(), 0, 2), wanted=4)) == 16
 
 
-def test_too_few_devices_for_the_other_axes():
-    with pytest.raises(PeerError, match="too few devices") as caught:
-        resized(Plan(data=1, tensor=16), 16, 32)
-    assert caught.value.exit_code == 80
+@pytest.fixture
+def exits(monkeypatch):
+    """Codes with which a watch ends its process; here it only would."""
+    codes = []
+    monkeypatch.setattr(watchdog, "end", codes.append)
+    monkeypatch.setattr(watchdog, "leave", lambda code, words: codes.append((code, words)))
+    monkeypatch.setattr(watchdog, "FOLLOW_SECONDS", 0.0)
+    return codes
+
+
+def _hears(client: Any, notice: dict[str, Any] | None = None) -> None:
+    store = Store(client, 1, 2)
+    if notice is not None:
+        store.append("notices", notice)
+    Watch(store, Agreement(store), Beats())._listen()
+
+
+class Gone(Memory):
+    """Process 0 is gone, and its store with it."""
+
+    def blocking_key_value_get_bytes(self, key, milliseconds):
+        raise JaxRuntimeError("UNAVAILABLE: connection refused")
+
+
+def test_without_a_store_nothing_is_watched(exits):
+    """jax ends the process then."""
+    _hears(Gone())
+    assert exits == []
+
+
+def test_a_watch_that_fails_ends_the_process(exits, capfd):
+    """Without it the main thread might wait for ever."""
+    _hears(Memory(), {"kind": "a word that nobody knows"})
+    assert exits == [(watchdog.INTERNAL, watchdog.UNWATCHED)]
+    assert "Traceback" in capfd.readouterr().err
+
+
+def test_a_process_follows_another_though_the_store_refuses_its_word(exits, monkeypatch):
+    def refuse(key, value):
+        raise JaxRuntimeError("UNAVAILABLE: connection refused")
+
+    memory = Memory()
+    monkeypatch.setattr(watchdog, "end", lambda code: (exits.append(code), monkeypatch.undo(), sys.exit(code)))
+    Store(memory, 0, 2).append("notices", {"kind": LEAVING, "rank": 0, "code": 79})
+    memory.key_value_set_bytes = refuse
+    with pytest.raises(SystemExit):
+        _hears(memory)
+    assert exits == [79]
