@@ -12,9 +12,10 @@ import hashlib
 import json
 import logging
 import shutil
+from collections.abc import Callable, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, TypeAlias, TypeVar
 
 import jax
 import jax.numpy as jnp
@@ -32,6 +33,10 @@ STAGING = ".staging"
 TRASH = ".trash"
 FORMAT = 1
 T = TypeVar("T")
+Shapes: TypeAlias = Mapping[str, str]
+"""Name of an array -> its dtype and shape in words."""
+Choice: TypeAlias = Callable[[Shapes, Shapes], Mapping[str, str]]
+"""(arrays of a checkpoint, arrays of a template) -> name in the template: name in the checkpoint."""
 logger = logging.getLogger(__name__)
 
 
@@ -90,19 +95,21 @@ class Checkpoints:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def restore(self, template: T, only: int | None = None) -> tuple[T, dict[str, Any]]:
+    def restore(self, template: T, only: int | None = None, choose: Choice | None = None) -> tuple[T, dict[str, Any]]:
         """State and meta of the newest checkpoint that is intact; damaged ones are skipped with a warning.
 
         `template` is a state of the same structure; arrays come back with its dtypes, shapes and devices.
-        `only`: this step and no other. Raises DataError (no checkpoint), IntegrityError (none is intact), ConfigError
-        (intact, but of another structure, shape or dtype than the template).
+        `only`: this step and no other. `choose`: which arrays are read where the structures may differ; those that it
+        leaves out stay as in the template, and no others of the checkpoint are asked for. Raises DataError (no
+        checkpoint), IntegrityError (none is intact), ConfigError (intact, but of another structure, shape or dtype
+        than the template).
         """
         self.wait()
         damaged: dict[int, str] = {}
         for step in reversed(self.steps() if only is None else [only]):
             try:
                 manifest = verify(self.folder / str(step))
-                state = _restored(self.folder / str(step), manifest, template)
+                state = _restored(self.folder / str(step), manifest, template, choose)
             except IntegrityError as error:
                 damaged[step] = error.what
                 logger.warning("checkpoint %d is damaged and is skipped: %s", step, error.what)
@@ -243,23 +250,33 @@ def _orbax() -> ocp.Checkpointer:
     return ocp.Checkpointer(handler, multiprocessing_options=options)
 
 
-def _restored(folder: Path, manifest: dict[str, Any], template: T) -> T:
+def _restored(folder: Path, manifest: dict[str, Any], template: T, choose: Choice | None = None) -> T:
     names, leaves, structure = _named_leaves(template)
     wanted = {name: _host(leaf) for name, leaf in zip(names, leaves, strict=True)}
-    _refuse_other_structure(folder, manifest["arrays"], wanted)
-    blank = {name: np.empty_like(array) for name, array in wanted.items()}
+    then = {name: f"{facts['dtype']}{facts['shape']}" for name, facts in manifest["arrays"].items()}
+    now = {name: f"{array.dtype}{list(array.shape)}" for name, array in wanted.items()}
+    sources = {name: name for name in names} if choose is None else choose(then, now)
+    chosen = {name: then[source] for name, source in sources.items() if source in then}
+    _refuse_other_structure(folder, then if choose is None else chosen, {name: now[name] for name in sources})
+    blank = {name: np.empty(facts["shape"], facts["dtype"]) for name, facts in manifest["arrays"].items()}
     try:
         with _orbax() as checkpointer:
             arrays = checkpointer.restore(folder, args=ocp.args.StandardRestore(blank))
     except Exception as error:  # orbax raises many kinds; the hashes were right, so this is an old or foreign file
         raise IntegrityError(f"{folder} cannot be read by orbax", got=str(error).splitlines()[0]) from error
-    placed = [_placed(arrays[name], leaf) for name, leaf in zip(names, leaves, strict=True)]
+    placed = [
+        _placed(arrays[sources[n]], leaf) if n in sources else leaf for n, leaf in zip(names, leaves, strict=True)
+    ]
     return jax.tree.unflatten(structure, placed)
 
 
-def _refuse_other_structure(folder: Path, stored: dict[str, Any], wanted: dict[str, np.ndarray]) -> None:
-    now = {name: f"{array.dtype}{list(array.shape)}" for name, array in wanted.items()}
-    then = {name: f"{facts['dtype']}{facts['shape']}" for name, facts in stored.items()}
+def these(stored: Shapes, wanted: Shapes) -> dict[str, str]:
+    """A choice for `Checkpoints.restore`: all arrays of the template, whatever else there is."""
+    del stored
+    return {name: name for name in wanted}
+
+
+def _refuse_other_structure(folder: Path, then: Shapes, now: Shapes) -> None:
     different = sorted(name for name in now.keys() | then.keys() if now.get(name) != then.get(name))
     if different:
         lines = [f"{n}: saved {then.get(n, 'nothing')}, now {now.get(n, 'nothing')}" for n in different[:5]]

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import sys
+from functools import cache
 from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Annotated, TypeAlias
@@ -145,11 +146,13 @@ def _supervised(recipe: Recipe, folder: Path, processes: int, watchdog: float, r
     if not processes or PROCESS in os.environ:
         return
     from sciml.launch.supervisor import Policy, Supervisor
+    from sciml.launch.workers import devices_each
 
-    models = recipe.models.values()
-
+    @cache
     def suits(count: int) -> bool:
-        return not any(model.of_one_instance or model.train.batch % count for model in models)
+        from sciml.pipeline import resizing
+
+        return resizing.suits(recipe, folder, count, processes, devices_each(processes, os.environ))
 
     policy = Policy(processes, watchdog=watchdog, rest=rest)
     code = Supervisor(sys.orig_argv, folder, policy, suits).run()

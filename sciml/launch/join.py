@@ -167,7 +167,7 @@ def _connect(place: Place, environ: Environment) -> Any:
             address,
             place.processes,
             place.process,
-            local_device_ids=_own_devices(place, environ),
+            local_device_ids=own_devices(place, environ),
             initialization_timeout=MEETING_SECONDS,
             heartbeat_timeout_seconds=HEARTBEAT_SECONDS,
             shutdown_timeout_seconds=SHUTDOWN_SECONDS,
@@ -208,7 +208,7 @@ def free_port() -> int:
         return int(probe.getsockname()[1])
 
 
-def _own_devices(place: Place, environ: Environment) -> list[int] | None:
+def own_devices(place: Place, environ: Environment) -> list[int] | None:
     """An equal share of the GPUs that this process and its neighbors see; None where each sees its own ones."""
     if "SLURM_GPUS_PER_TASK" in environ or place.locals < 2:
         return None

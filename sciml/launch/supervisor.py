@@ -67,8 +67,8 @@ class End:
 class Supervisor:
     """Runs `command` as the processes of one job until it is done, is stopped, or gets nowhere.
 
-    `suits(n)` tells whether the work divides over n processes. What happens is printed, and written to
-    `<folder>/supervisor.jsonl`, one JSON object per event.
+    `suits(n)` tells whether the work divides over n processes, fewer than at first. What happens is printed, and
+    written to `<folder>/supervisor.jsonl`, one JSON object per event.
     """
 
     def __init__(
@@ -104,7 +104,10 @@ class Supervisor:
                 self._back_at.update(dict.fromkeys(end.failed, back))
 
     def _attempt(self, signals: StopSignals) -> End:
-        slots = self._slots()
+        slots = self._slots(signals)
+        if signals.received is not None:
+            self._say(f"{signals.received.name}: stopped while no process ran; {self._safe()}", "stopped")
+            return End(INTERRUPTED if signals.received is signal.SIGINT else REQUEUE, final=True)
         workers = Workers(
             self.command, slots, self.policy.processes, self.folder / "stacks" / f"{self._restarts}", self.environ
         )
@@ -204,19 +207,23 @@ class Supervisor:
         )
         return End(PEER_GONE, tuple(worker.slot for worker in causes), words)
 
-    def _slots(self) -> list[int]:
-        """Places for the next attempt: as many of those that are not resting as the work divides over."""
-        while True:
+    def _slots(self, signals: StopSignals) -> list[int]:
+        """Places for the next attempt: as many of those that are not resting as the work divides over.
+
+        No places once a signal to stop has come.
+        """
+        while signals.received is None:
             free = [slot for slot, back in self._back_at.items() if back <= time.monotonic()]
             count = self._fitting(len(free))
             if count:
                 return free[:count]
             time.sleep(0.1)
+        return []
 
     def _fitting(self, count: int) -> int:
-        total = self.policy.processes
-        fits = [n for n in range(self.policy.least, count + 1) if total % n == 0 or self.suits(n)]
-        return max(fits, default=0)
+        """The largest number that the work suits; that of the beginning is left to the processes themselves."""
+        numbers = range(count, self.policy.least - 1, -1)
+        return next((n for n in numbers if n == self.policy.processes or self.suits(n)), 0)
 
     def _can_grow(self, now: int) -> bool:
         free = [slot for slot, back in self._back_at.items() if back <= time.monotonic()]

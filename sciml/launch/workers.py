@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 import selectors
 import signal
 import stat
@@ -14,7 +15,19 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import final
 
-from sciml.launch.join import BEATS, COORDINATOR, DUMP_SIGNAL, PROCESS, PROCESSES, SLOT, STACKS, WANTED, free_port
+from sciml.launch.join import (
+    BEATS,
+    COORDINATOR,
+    DUMP_SIGNAL,
+    PROCESS,
+    PROCESSES,
+    SLOT,
+    STACKS,
+    WANTED,
+    Place,
+    free_port,
+    own_devices,
+)
 from sciml.launch.watchdog import FIRST_STEP, FIRST_STEP_SECONDS
 
 POLL_SECONDS = 0.1
@@ -39,6 +52,16 @@ def kept_programs() -> dict[str, str]:
     if not stat.S_ISDIR(facts.st_mode) or facts.st_uid != os.getuid() or facts.st_mode & 0o077:
         return {}
     return {CACHE: str(folder), "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0.1"}
+
+
+def devices_each(processes: int, environ: Mapping[str, str]) -> int:
+    """Devices that each of so many processes on this machine gets, without asking jax, which would take them."""
+    if not environ.get("JAX_PLATFORMS", "").startswith("cpu"):
+        mine = own_devices(Place(0, processes, None, 0, processes, processes), environ)
+        if mine:
+            return len(mine)
+    simulated = re.search(r"--xla_force_host_platform_device_count=(\d+)", environ.get("XLA_FLAGS", ""))
+    return int(simulated[1]) if simulated else 1
 
 
 @final
@@ -101,23 +124,35 @@ class Workers:
         self, command: Sequence[str], slots: Sequence[int], wanted: int, stacks: Path, environ: Mapping[str, str]
     ) -> None:
         stacks.mkdir(parents=True, exist_ok=True)
-        address = f"{LISTEN_HERE}:{free_port()}"
         self.started_at = time.monotonic()
         self.members: list[Worker] = []
         self._selector = selectors.DefaultSelector()
-        for number, slot in enumerate(slots):
-            read, write = os.pipe()
+        fixed = {PROCESSES: len(slots), WANTED: wanted, COORDINATOR: f"{LISTEN_HERE}:{free_port()}"}
+        try:
+            for number, slot in enumerate(slots):
+                path = stacks / f"process-{number}.txt"
+                path.write_text("")
+                own = {**fixed, PROCESS: number, SLOT: slot, STACKS: path}
+                self._start(command, slot, path, {**kept_programs(), **environ, **{k: str(v) for k, v in own.items()}})
+        except BaseException:
+            self.kill()  # those that were started would wait for the others
+            raise
+
+    def _start(self, command: Sequence[str], slot: int, stacks: Path, environ: Mapping[str, str]) -> None:
+        read, write = os.pipe()
+        try:
             os.set_blocking(read, False)
             os.set_blocking(write, False)
-            own = {PROCESS: number, PROCESSES: len(slots), WANTED: wanted, SLOT: slot, COORDINATOR: address}
-            path = stacks / f"process-{number}.txt"
-            path.write_text("")
-            own |= {BEATS: write, STACKS: path}
-            env = {**kept_programs(), **environ, **{name: str(value) for name, value in own.items()}}
-            process = subprocess.Popen(list(command), env=env, pass_fds=(write,), start_new_session=True)
+            process = subprocess.Popen(
+                list(command), env={**environ, BEATS: str(write)}, pass_fds=(write,), start_new_session=True
+            )
+        except BaseException:
+            os.close(read)
+            raise
+        finally:
             os.close(write)
-            self.members.append(Worker(slot, process, read, path))
-            self._selector.register(read, selectors.EVENT_READ, self.members[-1])
+        self.members.append(Worker(slot, process, read, stacks))
+        self._selector.register(read, selectors.EVENT_READ, self.members[-1])
 
     def listen(self, seconds: float = POLL_SECONDS) -> None:
         """Wait for a moment, and take in what is said."""

@@ -12,6 +12,7 @@ from jax.sharding import Mesh, NamedSharding
 from jax.sharding import PartitionSpec as P
 
 from sciml.data.loader import Batches as Loaded
+from sciml.errors import ConfigError
 from sciml.parallel.plan import Plan
 from sciml.training.loop import Batches
 from sciml.training.objective import Batch
@@ -68,6 +69,23 @@ def share(batches: Batches, plan: Plan) -> Batches:
         first, last = min(b[0] for b in bounds), max(b[1] for b in bounds)
         batches = batches.only(first, last - first)
     return Shared(batches, mesh)
+
+
+def refuse_idle(mesh: Mesh, processes: int) -> None:
+    """Raise ConfigError (78) where a plan uses no device of some process: it would have no part in the training."""
+    used = {device.process_index for device in mesh.devices.flat}
+    if len(used) == processes:
+        return
+    devices, others = len(jax.devices()), mesh.size // mesh.shape["data"]
+    sizes = {name: size for name, size in mesh.shape.items() if size > 1}
+    fits = {**{name: size for name, size in sizes.items() if name != "data"}, "data": devices // others}
+    whole = ", ".join(f"{name}: {size}" for name, size in fits.items())
+    raise ConfigError(
+        f"the plan leaves {processes - len(used)} of {processes} processes without a device",
+        expected=f"sizes that multiply to {devices}, the number of devices of all processes",
+        got=" x ".join(f"{name} {size}" for name, size in sizes.items() or [("data", 1)]) + f" = {mesh.size}",
+        fix=f"plan: {{{whole}}}" if devices % others == 0 else f"fewer processes, or sizes that divide {devices}",
+    )
 
 
 def rows(mesh: Mesh, total: int) -> NamedSharding:

@@ -9,9 +9,10 @@ from pathlib import Path
 from typing import Any
 
 import jax
+import numpy as np
 from flax import nnx
 
-from sciml.checkpoint import Checkpoints, noted
+from sciml.checkpoint import Checkpoints, noted, these
 from sciml.errors import ConfigError, DataError, IntegrityError
 from sciml.launch.job import Job
 from sciml.parallel.compression import compressed
@@ -20,10 +21,10 @@ from sciml.parallel.step import build_step
 from sciml.pipeline.accounting import COSTS, Account, kept_costs
 from sciml.pipeline.continuing import HASH, model_folder, model_hash
 from sciml.pipeline.family import TRAINING
-from sciml.pipeline.feeding import share, spread
+from sciml.pipeline.feeding import refuse_idle, share, spread
 from sciml.pipeline.profiling import profiled
 from sciml.pipeline.progress import Progress
-from sciml.pipeline.resizing import began_with, resized
+from sciml.pipeline.resizing import DEVICES, Remembered, began_with, resized
 from sciml.pipeline.tasks import Context, Prepared, task_of
 from sciml.recipe import ModelSection, TrainSection
 from sciml.runfolder import write_json
@@ -36,11 +37,11 @@ from sciml.training.hooks.progress import ShowProgress
 from sciml.training.hooks.saving import BLOCKED, SECONDS, SaveCheckpoints, resume
 from sciml.training.loop import train
 from sciml.training.optimizer import Optimizer
-from sciml.training.state import TrainState, parameter_count, with_parameters
+from sciml.training.state import TrainState, cast, parameter_count, parameters, with_parameters
 from sciml.types import PyTree
 
 EVALUATIONS = 10
-SUMMARY, DEVICES = "training.json", "devices"
+SUMMARY = "training.json"
 
 logger = logging.getLogger(__name__)
 
@@ -54,9 +55,7 @@ class Trained:
     summary: dict[str, Any]
 
 
-def train_model(
-    context: Context, name: str, progress: Progress, job: Job | None = None, profile: bool = False
-) -> None:
+def train_model(context: Context, name: str, progress: Progress, job: Job | None = None, profile: bool = False) -> None:
     """Train one model to the end of its steps; returns at once when that is done already.
 
     All processes of a `job` call this together; process 0 writes. `profile`: see `pipeline.profiling`. Raises
@@ -68,14 +67,18 @@ def train_model(
     job = job or Job()
     with Checkpoints(place / "checkpoints") as checkpoints, Checkpoints(place / "best", keep=1) as best:
         devices = began_with(job, job.ranks.on_first(lambda: noted(checkpoints)).get(DEVICES, 0))
-        plan = resized(prepared.plan, devices, section.train.batch)
+        plan = resized(prepared.plan, devices, section)
+        refuse_idle(plan.mesh(), job.ranks.size)
         optimizer, state = start(context, section, prepared, plan)
-        state, found = resume(checkpoints, state, prepared.batches, job.ranks)
+        remembered = Remembered()
+        state, found = resume(checkpoints, state, prepared.batches, job.ranks, remembered)
         if int(state.step) >= section.train.steps:
             progress.say(f"{name}: trained already ({int(state.step)} steps)")
             return
         if found:
             progress.say(f"{name}: continues from step {int(state.step)}")
+        if remembered.anew:
+            progress.say(f"{name}: other devices than before: what compression lost there is forgotten, it starts anew")
         batches = prepared.batches if job.ranks.size == 1 else share(prepared.batches, plan)
         evaluate = Evaluate(
             lambda params: prepared.measure(with_parameters(prepared.model, params)),
@@ -154,19 +157,20 @@ def load_trained(context: Context, name: str) -> Trained:
     """The trained model; `DataError` (65) when its training is not finished."""
     section, place = context.recipe.models[name], model_folder(context.folder, name)
     prepared = task_of(section).prepare(context, section)
-    _, template = start(context, section, prepared, prepared.plan)
-    with Checkpoints(place / "checkpoints") as checkpoints:
-        state, meta = checkpoints.restore(template)
-    if int(state.step) < section.train.steps:
+    template = {"step": np.int32(0), "params": cast(parameters(prepared.model), section.train.precision)}
+    with Checkpoints(place / "checkpoints") as checkpoints:  # the state of the optimizer may be that of many devices
+        state, meta = checkpoints.restore(template, choose=these)
+    step = int(state["step"])
+    if step < section.train.steps:
         raise DataError(
             f"model {name!r} is not trained to the end",
             expected=f"{section.train.steps} steps",
-            got=int(state.step),
+            got=step,
             fix=f"sciml train {context.folder} --model {name}",
         )
-    params = _best(place, template.params, state.params)
+    params = _best(place, template["params"], state["params"])
     model = with_parameters(prepared.model, params)
     spent = {"seconds": meta[SECONDS], "seconds_held_up_by_saving": meta.get(BLOCKED, 0.0)}
-    summary = {"parameters": parameter_count(model), "steps": int(state.step), **spent, "step": kept_costs(place)}
+    summary = {"parameters": parameter_count(model), "steps": step, **spent, "step": kept_costs(place)}
     write_json(place / SUMMARY, summary)
     return Trained(prepared, model, summary)

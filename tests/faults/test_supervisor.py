@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import signal
+import subprocess
 import sys
 import tempfile
 import threading
@@ -18,6 +20,7 @@ from tiny_jobs import DOUBLE, SMALL, copied, environment
 from tiny_runs import SCIML, checkpoint, here, write
 
 from sciml.errors import ConfigError
+from sciml.launch import workers
 from sciml.launch.supervisor import EVENTS, Policy, Supervisor
 from sciml.launch.workers import CACHE, kept_programs
 
@@ -110,6 +113,55 @@ def test_the_others_go_on_until_the_place_is_free_again(tmp_path):
 def test_as_many_as_suit_the_work(tmp_path):
     assert supervised(tmp_path, 60, "kill", "1:13", processes=3, rest=60) == 0
     assert sizes(tmp_path) == [3, 2]
+
+
+def test_places_are_waited_for_where_fewer_processes_do_not_suit(tmp_path):
+    """Two would divide four; but the work needs all, so that nobody is started in vain."""
+    suits = {4}.__contains__
+    assert supervised(tmp_path, 40, "kill", "1:13", processes=4, suits=suits, rest=1.0, attempts=1) == 0
+    assert sizes(tmp_path) == [4, 4]
+
+
+def test_a_signal_while_places_are_waited_for(tmp_path, capfd):
+    def tell():
+        while not (tmp_path / EVENTS).exists() or not events(tmp_path, "failed"):
+            time.sleep(0.05)
+        time.sleep(0.5)
+        os.kill(os.getpid(), signal.SIGTERM)
+
+    threading.Thread(target=tell).start()
+    assert supervised(tmp_path, 40, "kill", "1:13", suits=lambda n: False, rest=600.0) == 75
+    assert sizes(tmp_path) == [2]
+    assert "SIGTERM: stopped while no process ran; safe: m at step 10" in capfd.readouterr().err
+
+
+def test_processes_without_the_others_are_ended(tmp_path, monkeypatch):
+    """The second of two cannot be started."""
+    started, popen = [], subprocess.Popen
+
+    def start(*arguments, **options):
+        if started:
+            raise OSError(errno.EAGAIN, "no more processes")
+        started.append(popen(*arguments, **options))
+        return started[0]
+
+    monkeypatch.setattr(workers.subprocess, "Popen", start)
+    with pytest.raises(OSError, match="no more processes"):
+        workers.Workers([sys.executable, "-c", "import time; time.sleep(600)"], (0, 1), 2, tmp_path, os.environ)
+    assert started[0].returncode == -signal.SIGKILL
+
+
+@pytest.mark.parametrize(
+    ("environ", "count"),
+    [
+        ({"JAX_PLATFORMS": "cpu"}, 1),
+        ({"JAX_PLATFORMS": "cpu", "XLA_FLAGS": "--xla_force_host_platform_device_count=4"}, 4),
+        ({"CUDA_VISIBLE_DEVICES": "0,1,2,3,4,5,6,7"}, 2),
+    ],
+)
+def test_devices_of_each_process(environ, count):
+    """Of four."""
+    assert workers.devices_each(4, environ) == count
 
 
 def test_a_signal_to_the_supervisor_is_passed_on(tmp_path, capfd):

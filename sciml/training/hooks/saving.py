@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, TypeVar, cast, final
 
-from sciml.checkpoint import Checkpoints, host_arrays
+from sciml.checkpoint import Checkpoints, Choice, host_arrays
 from sciml.data.ranks import Ranks
 from sciml.errors import Interrupted
 from sciml.training.hooks.base import Hook
@@ -96,22 +96,26 @@ class SaveCheckpoints(Hook):
 
 
 def resume(
-    checkpoints: Checkpoints, state: TrainState, batches: Batches, ranks: Ranks | None = None
+    checkpoints: Checkpoints,
+    state: TrainState,
+    batches: Batches,
+    ranks: Ranks | None = None,
+    choose: Choice | None = None,
 ) -> tuple[TrainState, dict[str, Any]]:
     """State of the newest intact checkpoint, with `batches` set to its position; `state` itself if there is none.
 
     Also returns the meta that was saved with it, or {}. Raises as `Checkpoints.restore` does. With `ranks`, process 0
-    chooses the checkpoint and all read it, on any number of processes.
+    chooses the checkpoint and all read it, on any number of processes. `choose`: see `Checkpoints.restore`.
     """
     if ranks is None or ranks.size == 1:
         if not checkpoints.steps():
             return state, {}
-        restored, meta = checkpoints.restore(state)
+        restored, meta = checkpoints.restore(state, choose=choose)
     else:
         step = ranks.on_first(checkpoints.newest)
         if step is None:
             return state, {}
-        restored, meta = _together(ranks, lambda: checkpoints.restore(state, only=step))
+        restored, meta = _together(ranks, lambda: checkpoints.restore(state, step, choose))
     batches.set_state(meta[DATA])
     return restored, meta
 
