@@ -16,7 +16,6 @@ import numpy as np
 from flax import nnx
 from generated import update
 
-from sciml.operators import stack_traffic
 from sciml.operators.traffic import activation_traffic, space_limits
 from sciml.parallel.choice import Choice, choose, duration, title
 from sciml.parallel.hardware import PRESETS
@@ -31,7 +30,6 @@ from sciml.spec import Spec, Statistics, Variable
 from sciml.training.objective import Data
 from sciml.training.state import Precision
 
-assert stack_traffic
 PER_NODE, SHOWN = 8, 4
 MODELS: dict[str, tuple[str, dict[str, Any], tuple[int, ...], int, Precision]] = {
     "transformer": (

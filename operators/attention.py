@@ -136,7 +136,7 @@ def attend_by_swap(query: Array, key: Array, value: Array) -> Array:
 def attend_in_ring(query: Array, key: Array, value: Array) -> Array:
     """Keys and values go round; each device has a part of the tokens only, also in the backward pass."""
     ring = axes.mesh_axis(SPACE), axes.parts(SPACE)
-    result: Array = _ring(ring, precise(query), precise(key), precise(value))
+    result: Array = _ring(ring, query, key, value)
     return result.astype(value.dtype)
 
 
@@ -153,12 +153,12 @@ def _ring_forward(ring: tuple[str, int], query: Array, key: Array, value: Array)
     def step(carry: tuple[Array, ...], _: None) -> tuple[tuple[Array, ...], None]:
         key, value, *sums = carry
         key, value = _next(ring, key), _next(ring, value)
-        return (key, value, *_absorbed(sums, query, key, value)), None
+        return (key, value, *_absorbed(sums, precise(query), precise(key), precise(value))), None
 
-    logits = jnp.einsum("qhc,khc->hqk", query, key)
+    logits = jnp.einsum("qhc,khc->hqk", precise(query), precise(key))
     top = jnp.max(logits, -1)
     weights = jnp.exp(logits - top[..., None])
-    first = (key, value, top, jnp.sum(weights, -1), jnp.einsum("hqk,khc->hqc", weights, value))
+    first = (key, value, top, jnp.sum(weights, -1), jnp.einsum("hqk,khc->hqc", weights, precise(value)))
     (_, _, top, total, mixed), _ = jax.lax.scan(step, first, length=ring[1] - 1)
     result = jnp.moveaxis(mixed / total[..., None], 0, 1)
     return result, (query, key, value, result, top + jnp.log(total))
@@ -177,9 +177,11 @@ def _absorbed(sums: list[Array], query: Array, key: Array, value: Array) -> tupl
 def _ring_backward(ring: tuple[str, int], saved: tuple[Array, ...], slope: Array) -> tuple[Array, Array, Array]:
     """Keys and values go round again, and the slopes that they collect come home with them."""
     query, key, value, result, level = saved
+    kinds, query, slope = (query.dtype, key.dtype, value.dtype), precise(query), precise(slope)
     offset = jnp.einsum("qhc,qhc->hq", slope, result)[..., None]
 
     def slopes(key: Array, value: Array) -> tuple[Array, Array, Array]:
+        key, value = precise(key), precise(value)
         weights = jnp.exp(jnp.einsum("qhc,khc->hqk", query, key) - level[..., None])
         logits = weights * (jnp.einsum("qhc,khc->hqk", slope, value) - offset)
         by_query = jnp.einsum("hqk,khc->qhc", logits, key)
@@ -192,7 +194,8 @@ def _ring_backward(ring: tuple[str, int], saved: tuple[Array, ...], slope: Array
         return (key, value, by_query + more[0], by_key + more[1], by_value + more[2]), None
 
     (_, _, by_query, by_key, by_value), _ = jax.lax.scan(step, (key, value, *slopes(key, value)), length=ring[1] - 1)
-    return by_query, _next(ring, by_key), _next(ring, by_value)
+    found = by_query, _next(ring, by_key), _next(ring, by_value)
+    return tuple(slope.astype(kind) for slope, kind in zip(found, kinds, strict=True))  # pyright: ignore[reportReturnType] -- of three
 
 
 def _next(ring: tuple[str, int], x: Array) -> Array:

@@ -11,8 +11,8 @@ from flax import nnx
 
 from sciml import axes
 from sciml.operators.attention import Attention
+from sciml.operators.counts import Load, Sent, pair
 from sciml.operators.experts import Experts, room_of
-from sciml.operators.traffic import Load, Sent, count, pair, space_parts
 from sciml.operators.transformer import Block, TransformerNetwork
 from sciml.parallel.plan import Plan
 
@@ -33,8 +33,7 @@ class _Tokens:
         return int(self.load.plan.remat)
 
 
-@count.register
-def _(network: TransformerNetwork, load: Load) -> Sent:
+def sent(network: TransformerNetwork, load: Load) -> Sent:
     """Layers by pairs of products, attention, experts; stages of a pipeline; the two ends, which all stages have."""
     sent, block = Sent(), network.stack.block
     cells, width = math.prod(network.patch), network.config.width
@@ -57,8 +56,7 @@ def _(network: TransformerNetwork, load: Load) -> Sent:
     return sent
 
 
-@space_parts.register
-def _(network: TransformerNetwork, shape: tuple[int, ...], plan: Plan) -> int:
+def parts_of_space(network: TransformerNetwork, shape: tuple[int, ...], plan: Plan) -> int:
     """Tokens along the first axis, groups of tokens, and heads where these are exchanged for tokens."""
     limit = shape[0] // network.patch[0]
     if network.config.experts:
@@ -101,7 +99,7 @@ def _count_experts(sent: Sent, experts: Experts, here: _Tokens, width: int) -> N
 
 
 def _count_stages(sent: Sent, network: TransformerNetwork, load: Load, state: float, ends: float) -> None:
-    """`state`: numbers between two stages, `ends`: added behind the last and before the first; see `volumes`."""
+    """`state`: numbers between two stages, `ends`: added behind the last and before the first."""
     stages, portions = load.parts(axes.LAYERS), load.plan.microbatches
     if load.plan.schedule == "gpipe":
         sent.hops[axes.LAYERS] += 2 * (portions + stages - 1) / portions * state

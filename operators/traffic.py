@@ -7,61 +7,16 @@ a counterpart in the backward pass where all devices share the value that enters
 from __future__ import annotations
 
 import math
-from collections import defaultdict
-from dataclasses import dataclass, field
-from functools import singledispatch
-from typing import Any, final
-
-from flax import nnx
+from typing import Any
 
 from sciml import axes
+from sciml.operators import stack_traffic
+from sciml.operators.counts import Load, Sent, count, pair, space_parts
 from sciml.operators.deeponet import DeepONetNetwork
-from sciml.operators.dense import Dense, Perceptron
 from sciml.operators.fno import FNOBlock, FNONetwork
 from sciml.operators.mlp import GatedResidual
+from sciml.operators.transformer import TransformerNetwork
 from sciml.parallel.plan import Plan
-from sciml.parallel.volumes import ring_share
-
-
-@final
-@dataclass(frozen=True)
-class Sent:
-    """Numbers that enter sums and all-to-alls, or go to a neighbor, in one step, by the logical axis that is split."""
-
-    sums: dict[str, float] = field(default_factory=lambda: defaultdict(float))
-    swaps: dict[str, float] = field(default_factory=lambda: defaultdict(float))
-    hops: dict[str, float] = field(default_factory=lambda: defaultdict(float))
-
-    def bytes(self, plan: Plan, itemsize: int) -> dict[str, float]:
-        """Bytes that one device sends, by mesh axis."""
-        sent: dict[str, float] = defaultdict(float)
-        for numbers, factor in ((self.sums, 2), (self.swaps, 1), (self.hops, 0)):
-            for logical, count in numbers.items():
-                name = plan.mesh_axis(logical)
-                if name and count:
-                    share = factor * ring_share(plan.sizes[name]) if factor else 1.0
-                    sent[name] += share * count * itemsize
-        return dict(sent)
-
-
-@final
-@dataclass(frozen=True)
-class Load:
-    """One device's work: rows (samples), the whole grid, and the plan."""
-
-    rows: int
-    shape: tuple[int, ...]
-    plan: Plan
-
-    def parts(self, logical: str) -> int:
-        """Number of parts of a logical axis."""
-        name = self.plan.mesh_axis(logical)
-        return self.plan.sizes[name] if name else 1
-
-    @property
-    def cells(self) -> int:
-        """Grid points of this device."""
-        return math.prod(self.shape) // self.plan.domain if self.shape else 1
 
 
 def activation_traffic(model: Any, plan: Plan, rows: int) -> dict[str, float]:
@@ -91,20 +46,6 @@ def _grid(model: Any) -> tuple[int, ...]:
     return first.shape[len(first.shape) - len(first.spatial) :] if first.spatial else ()
 
 
-@singledispatch
-def space_parts(network: nnx.Module, shape: tuple[int, ...], plan: Plan) -> int:
-    """A number that the parts of space must divide; `shape` is that of the grid, empty without one."""
-    del network, plan
-    return shape[0] if shape else 0
-
-
-@singledispatch
-def count(network: nnx.Module, load: Load) -> Sent:
-    """What one step of a network sends; one implementation per class."""
-    del load
-    raise TypeError(f"no formulas for {type(network).__name__}")
-
-
 @count.register
 def _(network: FNONetwork, load: Load) -> Sent:
     sent = Sent()
@@ -112,7 +53,7 @@ def _(network: FNONetwork, load: Load) -> Sent:
     sent.sums[axes.HIDDEN] += rows * pair(network.project, cells)
     for block in network.blocks:
         width = block.inner.weight.shape[0]
-        spectrum = block.conv.parts * math.prod(s.size for s in block.conv.series) * width
+        spectrum = load.wide * block.conv.parts * math.prod(s.size for s in block.conv.series) * width
         sent.sums[axes.HIDDEN] += rows * (2 * cells * width + (math.prod(block.gain_shape) if block.gain else 0))
         sent.sums[axes.SPECTRAL] += rows * cells * width
         portions = load.parts(axes.SPECTRAL)
@@ -143,18 +84,11 @@ def _(network: GatedResidual, load: Load) -> Sent:
     return Sent(sums={axes.HIDDEN: load.rows * sum(3 * mix.weight.shape[1] for mix in network.mixes)})
 
 
-def pair(network: Perceptron, places: int) -> int:
-    """Sums of a perceptron: outputs of its narrowing layers, and inputs of its widening ones, at every place."""
-    layers: list[Dense] = list(network.layers)
-    outputs = sum(layer.weight.shape[1] for layer in layers if layer.names[0])
-    return places * (outputs + sum(layer.weight.shape[0] for layer in layers if layer.names[1]))
-
-
 def _filled(block: FNOBlock, load: Load) -> int:
     """Numbers per index of the first axis when the other axes are frequencies, one of them filled up."""
     others = [series.size for series in block.conv.series[1:]]
     others[0] += -others[0] % load.plan.domain
-    return block.conv.parts * math.prod(others) * block.inner.weight.shape[0]
+    return load.wide * block.conv.parts * math.prod(others) * block.inner.weight.shape[0]
 
 
 @space_parts.register
@@ -162,3 +96,7 @@ def _(network: FNONetwork, shape: tuple[int, ...], plan: Plan) -> int:
     del plan
     padded = network.config.bounded == "pad" and not network.periodic[0]
     return 1 if padded else shape[0]
+
+
+count.register(TransformerNetwork, stack_traffic.sent)
+space_parts.register(TransformerNetwork, stack_traffic.parts_of_space)

@@ -93,14 +93,6 @@ def swap(x: Array, name: str, split: int, join: int) -> Array:
     return jax.lax.all_to_all(x, mesh_axis(name), split, join, tiled=True)
 
 
-def rotate(x: Array, name: str, by: int = 1) -> Array:
-    """Every device gets the array of the device `by` places before it, in a ring."""
-    count = parts(name)
-    if count == 1:
-        return x
-    return jax.lax.ppermute(x, mesh_axis(name), [(i, (i + by) % count) for i in range(count)])
-
-
 def varying(x: Array) -> frozenset[str]:
     """Mesh axes along which devices may hold different values of `x`."""
     if isinstance(x, jax.ShapeDtypeStruct):

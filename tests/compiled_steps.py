@@ -8,7 +8,6 @@ import jax
 import plan_cases
 from tiny_transformers import rows, transformer
 
-from sciml.operators import stack_traffic
 from sciml.operators.traffic import activation_traffic, has_formulas, space_limits
 from sciml.parallel.cost import held
 from sciml.parallel.plan import Plan
@@ -20,7 +19,6 @@ from sciml.parallel.traffic import bytes_sent
 from sciml.registry import load
 from sciml.training.objective import Data
 
-assert stack_traffic
 MIXTURE = {"experts": 4, "chosen": 2, "groups": 2, "capacity": 0.75, "hidden": 4}
 
 

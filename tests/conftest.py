@@ -17,7 +17,7 @@ import pytest
 SIMULATED = (
     "--xla_force_host_platform_device_count=8",
     "--xla_cpu_collective_call_warn_stuck_timeout_seconds=120",  # on a loaded machine some devices are late
-    "--xla_cpu_collective_call_terminate_timeout_seconds=600",
+    "--xla_cpu_collective_call_terminate_timeout_seconds=300",
 )
 REPOSITORY = Path(__file__).resolve().parent.parent
 
@@ -28,6 +28,7 @@ def _prepare_environment() -> None:
     if "xla_force_host_platform_device_count" not in flags:
         os.environ["XLA_FLAGS"] = f"{flags} {' '.join(SIMULATED)}".strip()
     cache = Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache")) / "sciml-tests" / "jax"
+    os.environ.setdefault("NPROC", "32")  # XLA's threads: eight devices that wait for each other need more than eight
     os.environ.setdefault("JAX_PLATFORMS", "cpu")
     os.environ.setdefault("JAX_COMPILATION_CACHE_DIR", str(cache))
     os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0.3")

@@ -21,6 +21,7 @@ os.environ["XLA_FLAGS"] = (
     "--xla_force_host_platform_device_count=8 --xla_cpu_collective_call_terminate_timeout_seconds=600"
 )
 os.environ["JAX_PLATFORMS"] = "cpu"
+os.environ["NPROC"] = "32"  # XLA's threads: eight devices that wait for each other need more than eight
 sys.path.insert(0, str(ROOT / "tests"))
 
 HEAD = """# Proof of the plans
@@ -34,7 +35,8 @@ models (`tests/plan_cases.py`), three steps of Adam under each plan and on one d
 - memory: arguments of the compiled step on one device (parameters, optimizer state, batch), over the formula.
 - kinds: AR all-reduce, AG all-gather, RS reduce-scatter, AA all-to-all, CP collective-permute.
 
-A dash: no formula (a PINN split over `tensor` sends what its derivatives need).
+A dash: no formula (a PINN split over `tensor` sends what its derivatives need; the schedule 1F1B repeats the forward
+pass of split layers).
 """
 SHORT = {
     "all-reduce": "AR",

@@ -68,7 +68,7 @@ def choose(
 ) -> Choice:
     """Predictions for every way to use `devices`; ConfigError where none is possible.
 
-    `base` gives what is not chosen: precision, rules, attention, transform, schedule, accumulation, compression.
+    `base` gives what is not chosen: precision, whole axes, attention, transform, schedule, accumulation, compression.
     `profiled` tells the work of a device. Activations are computed again only where the plan does not fit otherwise.
     """
     if nodes < 1 or devices < 1 or devices % nodes:
@@ -142,11 +142,12 @@ def unsuited(subject: Subject, limits: Mapping[str, int], sizes: Mapping[str, in
 
 def variants(base: Plan, sizes: Mapping[str, int]) -> Iterator[Plan]:
     """Plans with these sizes: ZeRO stages, and numbers of microbatches."""
-    stages = (1, 2, 3) if sizes[FSDP] > 1 else (0,)
+    stages = tuple(s for s in (1, 2, 3) if s > 1 or base.compress == "none") if sizes[FSDP] > 1 else (0,)
     portions = [sizes[PIPELINE] * n for n in PORTIONS] if sizes[PIPELINE] > 1 else [1]
     for zero in stages:
         for count in portions:
-            yield dataclasses.replace(base, **sizes, zero=zero, microbatches=count, remat=False)
+            schedule = base.schedule if sizes[PIPELINE] > 1 else "gpipe"
+            yield dataclasses.replace(base, **sizes, zero=zero, microbatches=count, schedule=schedule, remat=False)
 
 
 def _undivided(subject: Subject, plan: Plan) -> str | None:

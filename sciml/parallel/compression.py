@@ -42,9 +42,9 @@ def compressed(optimizer: Optimizer, model: nnx.Module, plan: Plan) -> Optimizer
             got=type(optimizer).__name__,
             fix="optimizer: adam, or compress: none",
         )
-    if plan.compress == "one_bit" and optimizer.moments is None:
-        raise ConfigError("one_bit compresses the momentum of Adam", got="another optimizer", fix="optimizer: adam")
-    return Compressed(optimizer, Layout.of(model, plan), _METHODS[plan.compress])
+    method = _METHODS[plan.compress]
+    method.refuse(optimizer)
+    return Compressed(optimizer, Layout.of(model, plan), method)
 
 
 @final
@@ -59,6 +59,10 @@ class Gradient:
 
 class Method(abc.ABC):
     """How gradients that are sums over all mesh axes but `data` become an update."""
+
+    @abc.abstractmethod
+    def refuse(self, optimizer: FirstOrder) -> None:
+        """Raise ConfigError for an optimizer that the method does not go with."""
 
     @abc.abstractmethod
     def memory(self, of: Compressed, gradients: list[Gradient]) -> PyTree:
@@ -112,6 +116,9 @@ class PowerSGD(Method):
     not get smaller, travel whole. Source: T. Vogels et al., arXiv:1905.13727, algorithms 1 and 2.
     """
 
+    def refuse(self, optimizer: FirstOrder) -> None:
+        """See `Method`: any will do."""
+
     def update(self, of: Compressed, functions: LossFunctions, params: PyTree, state: PyTree) -> Update:
         """See `Method`."""
         (loss, parts), gradient = functions.value_and_grad_apart(params)
@@ -152,6 +159,18 @@ class OneBitAdam(Method):
     the next message. Source: H. Tang et al., arXiv:2102.02888, algorithm 1.
     """
 
+    def refuse(self, optimizer: FirstOrder) -> None:
+        """See `Method`: Adam without clipping."""
+        if optimizer.moments is None:
+            raise ConfigError("one_bit compresses the momentum of Adam", got="another optimizer", fix="optimizer: adam")
+        if optimizer.clip is not None:
+            raise ConfigError(
+                "one_bit cannot clip gradients",
+                got=f"clip: {optimizer.clip}",
+                reason="its variance would be that of clipped gradients, its momentum that of whole ones",
+                fix="leave clip out, or compress: powersgd",
+            )
+
     def update(self, of: Compressed, functions: LossFunctions, params: PyTree, state: PyTree) -> Update:
         """See `Method`: plain Adam at first, then momentum by signs."""
         (loss, parts), gradient = functions.value_and_grad_apart(params)
@@ -168,8 +187,7 @@ class OneBitAdam(Method):
             moments = state["inner"]["transformation"]._replace(mu=momentum)
             return update._replace(state={"inner": {**update.state, "transformation": moments}, "memory": memory})
 
-        warmup = of.layout.plan.warmup
-        return jax.lax.cond(state["inner"]["count"] < warmup, plainly, by_signs) if warmup else by_signs()
+        return jax.lax.cond(state["inner"]["count"] < of.layout.plan.warmup, plainly, by_signs)
 
     def _momentum(self, of: Compressed, gradient: PyTree, state: PyTree) -> tuple[PyTree, PyTree]:
         """Mean over the devices of what their gradients make of the momentum, and the errors left."""
@@ -188,7 +206,7 @@ class OneBitAdam(Method):
 
     def _direction(self, of: Compressed, momentum: PyTree, state: PyTree) -> PyTree:
         """Momentum over the root of the variance as it was when the signs began."""
-        steps = jnp.minimum(state["inner"]["count"], max(of.layout.plan.warmup, 1))
+        steps = jnp.minimum(state["inner"]["count"], of.layout.plan.warmup)
         _, b2, eps = _moments(of)
         settled = 1 - b2**steps
         variance = state["inner"]["transformation"].nu

@@ -278,13 +278,6 @@ def _shape(variable: nnx.Variable) -> tuple[int, ...]:
 def _refuse_odd_widths(plan: Plan, path: str, variable: nnx.Variable) -> None:
     names, shape = _names(variable), _shape(variable)
     split = [plan.mesh_axis(name) for name in names]
-    used = [name for name in split if name]
-    if len(set(used)) < len(used):
-        raise ConfigError(
-            f"two axes of {path} would be split over the same mesh axis",
-            got=", ".join(f"{name} -> {to}" for name, to in zip(names, split, strict=True) if to),
-            fix="rules: give one of them another mesh axis, or null",
-        )
     for name, to, size in zip(names, split, shape, strict=True):
         if to and size % plan.sizes[to]:
             fits = [n for n in range(1, size + 1) if size % n == 0 and n <= plan.sizes[to]]

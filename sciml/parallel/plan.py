@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, fields
 from typing import Literal, TypeAlias, final
 
 import jax
@@ -17,7 +17,7 @@ from sciml.training.state import Precision
 PIPELINE, DATA, FSDP, EXPERT, DOMAIN, TENSOR = "pipeline", "data", "fsdp", "expert", "domain", "tensor"
 AXES = (PIPELINE, DATA, FSDP, EXPERT, DOMAIN, TENSOR)
 """The mesh axes, those that talk most last: neighbors in the list of devices share a node."""
-RULES: Mapping[str, str] = {
+SPLIT_BY: Mapping[str, str] = {
     axes.HIDDEN: TENSOR,
     axes.HEADS: TENSOR,
     axes.SPECTRAL: TENSOR,
@@ -26,6 +26,8 @@ RULES: Mapping[str, str] = {
     axes.SPACE: DOMAIN,
 }
 """Which mesh axis splits which logical axis of a model."""
+FREE = (axes.HIDDEN, axes.HEADS, axes.SPECTRAL)
+"""Logical axes that a plan may leave whole while `tensor` splits others."""
 Schedule: TypeAlias = Literal["gpipe", "1f1b"]
 Attention: TypeAlias = Literal["ring", "all_to_all"]
 Transform: TypeAlias = Literal["dft", "pencil"]
@@ -43,8 +45,8 @@ class Plan:
     and of a batch. domain: parts of space, or of the points of a model without a grid.
     accumulate: portions in which each device works through its rows. remat: recompute activations in the backward
     pass. microbatches, schedule: of the pipeline. attention, transform: how split tokens and split grids meet.
-    compress, rank, warmup: of the gradients that cross `data`. rules: changes to RULES, logical axis -> mesh axis or
-    None. precision: of parameters, batches and arithmetic; bfloat16 keeps float32 parameters.
+    compress, rank, warmup: of the gradients that cross `data`. whole: logical axes that tensor shall not split.
+    precision: of parameters, batches and arithmetic; bfloat16 keeps float32 parameters.
     Raises ConfigError for sizes or combinations that no set of devices can follow.
     """
 
@@ -65,11 +67,12 @@ class Plan:
     rank: int = 2
     warmup: int = 100
     precision: Precision = "float64"
-    rules: Mapping[str, str | None] = field(default_factory=dict)
+    whole: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         _refuse_bad_sizes(self)
-        _refuse_bad_rules(self.rules)
+        _refuse_unknown_names(self.whole)
+        _refuse_idle_portions(self)
         if (self.fsdp > 1) != (self.zero > 0):
             raise ConfigError(
                 "the axis fsdp and ZeRO belong together",
@@ -128,7 +131,7 @@ class Plan:
 
     def mesh_axis(self, logical: str | None) -> str | None:
         """The mesh axis that splits a logical axis; None where it stays whole."""
-        chosen = {**RULES, **self.rules}.get(logical or "")
+        chosen = None if logical in self.whole else SPLIT_BY.get(logical or "")
         return chosen if chosen and self.sizes[chosen] > 1 else None
 
     def placement(self, splits_space: bool) -> axes.Placement:
@@ -143,7 +146,7 @@ class Plan:
 
 
 def _refuse_bad_sizes(plan: Plan) -> None:
-    free = (DATA, "zero", "warmup")
+    free = (DATA, "zero")
     counts = {f.name: getattr(plan, f.name) for f in fields(plan) if f.type == "int" and f.name not in free}
     bad = {name: value for name, value in counts.items() if value < 1}
     if plan.data < -1 or plan.data == 0:
@@ -158,14 +161,25 @@ def _refuse_bad_sizes(plan: Plan) -> None:
         )
 
 
-def _refuse_bad_rules(rules: Mapping[str, str | None]) -> None:
-    strange = {k: v for k, v in rules.items() if k not in RULES or v not in (*AXES, None)}
+def _refuse_idle_portions(plan: Plan) -> None:
+    if plan.pipeline == 1 and (plan.microbatches > 1 or plan.schedule != "gpipe"):
+        raise ConfigError(
+            "microbatches and their schedule belong to a pipeline",
+            expected="pipeline > 1",
+            got=f"pipeline 1, microbatches {plan.microbatches}, schedule {plan.schedule}",
+            fix=f"accumulate: {plan.microbatches}   # portions without a pipeline",
+        )
+
+
+def _refuse_unknown_names(whole: tuple[str, ...]) -> None:
+    strange = [name for name in whole if name not in FREE]
     if strange:
         raise ConfigError(
-            "a rule of the plan matches nothing",
-            expected=f"one of {sorted(RULES)} -> one of {list(AXES)} or null",
+            "`whole` of the plan matches nothing",
+            expected=f"some of {list(FREE)}",
             got=strange,
-            fix=f"rules: {{{axes.HIDDEN}: {TENSOR}}}",
+            reason="layers, experts and space are split by axes of their own: give these the size 1",
+            fix=f"whole: [{FREE[-1]}]",
         )
 
 

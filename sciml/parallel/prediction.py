@@ -15,13 +15,12 @@ from dataclasses import dataclass
 from functools import singledispatch
 from typing import final
 
-from sciml.parallel.cost import Held, gradient_traffic, held, least_squares_traffic
+from sciml.parallel.cost import Held, gradient_traffic, held, least_squares_traffic, ring_share
 from sciml.parallel.hardware import Hardware, Link
 from sciml.parallel.layout import Layout
 from sciml.parallel.plan import AXES, DATA, DOMAIN, FSDP, PIPELINE, Plan
 from sciml.parallel.profile import Profile
 from sciml.parallel.subject import Subject, abstract_layout
-from sciml.parallel.volumes import ring_share
 from sciml.training.objective import Data, Objective, Weighted
 from sciml.training.optimizer import Optimizer
 from sciml.training.optimizers.levenberg_marquardt import LevenbergMarquardt

@@ -13,7 +13,7 @@ import jax
 from sciml import axes
 from sciml.parallel.cost import gathered_bytes, local_bytes
 from sciml.parallel.layout import Layout
-from sciml.parallel.plan import DOMAIN, EXPERT, PIPELINE, RULES, TENSOR, Plan
+from sciml.parallel.plan import DOMAIN, EXPERT, PIPELINE, SPLIT_BY, TENSOR, Plan
 from sciml.parallel.subject import Subject, abstract_layout, fewer, traced
 from sciml.parallel.work import Work
 from sciml.types import PyTree
@@ -65,7 +65,7 @@ class Profile:
 
 def profile(subject: Subject, base: Plan, remat: bool) -> Profile:
     """Traces the step on one device, with half of the rows, and with each axis that splits something cut once."""
-    alone = Plan(precision=base.precision, rules=base.rules, attention=base.attention, transform=base.transform)
+    alone = Plan(precision=base.precision, whole=base.whole, attention=base.attention, transform=base.transform)
     alone = dataclasses.replace(alone, remat=remat)
     whole, half = traced(subject, alone), traced(subject, alone, parts=2)
     part = _fraction(subject)
@@ -91,7 +91,7 @@ def axis_limits(subject: Subject, base: Plan) -> dict[str, int]:
     """Mesh axis -> greatest common divisor of all that it would split; 0 where there is nothing."""
     found: dict[str, int] = dict.fromkeys((TENSOR, DOMAIN, PIPELINE, EXPERT), 0)
     for logical, size in subject.splits.items():
-        mesh_axis = {**RULES, **base.rules}.get(logical)
+        mesh_axis = None if logical in base.whole else SPLIT_BY.get(logical)
         if mesh_axis in found and (logical != axes.SPACE or subject.has_grid):
             found[mesh_axis] = math.gcd(found[mesh_axis], size)
     return found

@@ -52,9 +52,17 @@ class Step:
 
     def place(self, state: TrainState) -> TrainState:
         """The state on the devices of the plan; a new state otherwise would compile the second call again."""
-        if state.step.sharding == self.shardings.step:
-            return state
-        return jax.device_put(state, self.shardings)
+        if state.step.sharding != self.shardings.step or not self._holds(state.params, self.shardings.params):
+            return jax.device_put(state, self.shardings)
+        return state
+
+    @staticmethod
+    def _holds(tree: PyTree, shardings: PyTree) -> bool:
+        """Whether every part of a tree is where a prefix of shardings wants it."""
+        kinds, structure = jax.tree.flatten(shardings)
+        parts = structure.flatten_up_to(tree)
+        pairs = zip(kinds, parts, strict=True)
+        return all(leaf.sharding == kind for kind, part in pairs for leaf in jax.tree.leaves(part))
 
 
 def build_step(

@@ -22,14 +22,13 @@ FORMULAS: dict[str, Callable[[float, int], float]] = {
     "collective-permute": lambda b, g: b,
 }
 _WIDTHS = {"pred": 1, "bf16": 2, "f16": 2, "c64": 8, "c128": 16}
-_OPERATION = re.compile(rf"= (?P<type>.+?) (?P<kind>{'|'.join(FORMULAS)})(?P<start>-start)?\(")
+_KINDS = "|".join(FORMULAS)
+_OPERATION = re.compile(rf"%?(?P<name>[\w.\-]+) = (?P<type>.+?) (?P<kind>{_KINDS})(?P<part>-start|-done)?\(")
+_OPERAND = re.compile(r"-done\((?:.* )?%?([\w.\-]+)\)")
 _ARRAY = re.compile(r"\b([a-z]+\d+|pred)\[([\d,]*)\]")
 _COMPUTATION = re.compile(r"^(?:ENTRY )?%?([\w.\-]+) \(.*\{$")
 _CALLED = re.compile(r"(?:body|to_apply|calls|branch_computations)=\{?(%[\w.\-]+(?:, ?%[\w.\-]+)*)")
 _TRIPS = re.compile(r"known_trip_count[^\d]*(\d+)")
-_EXPLICIT = re.compile(r"replica_groups=\{\{([\d,]*)\}")
-_IOTA = re.compile(r"replica_groups=\[\d+,(\d+)\]")
-_NAMED = re.compile(r"replica_groups=mesh\[(?P<mesh>[^\]]*)\] ?\{(?P<axes>[^}]*)\}")
 
 
 @dataclass(frozen=True)
@@ -70,10 +69,15 @@ def _computations(hlo: str) -> Iterator[tuple[str, list[str]]]:
 
 
 def _walk(name: str, bodies: dict[str, list[str]], times: int) -> Iterator[Collective]:
+    started: dict[str, str] = {}
     for line in bodies.get(name, ()):
         found = _OPERATION.search(line)
         if found:
-            yield from _collective(found, line, times)
+            if found["part"] == "-start":  # its type holds operands and more; the end's is the result
+                started[found["name"]] = line
+            else:
+                ended = _OPERAND.search(line) if found["part"] else None
+                yield from _collective(found, started[ended[1]] if ended else line, times)
             continue
         trips = _TRIPS.search(line)
         inner = times * int(trips.group(1)) if trips else times
@@ -84,23 +88,12 @@ def _walk(name: str, bodies: dict[str, list[str]], times: int) -> Iterator[Colle
 
 def _collective(found: re.Match[str], line: str, times: int) -> Iterator[Collective]:
     arrays = [(kind, tuple(int(n) for n in sizes.split(",") if n)) for kind, sizes in _ARRAY.findall(found["type"])]
-    if found["start"]:  # the type of an asynchronous start holds operand and result
-        arrays = arrays[len(arrays) // 2 :]
-    group = _group_size(line)
+    members = groups(line)
+    group = len(members[0]) if members else 2  # an unnamed group is of all devices; there are at least two
     if group > 1:
         size = sum(_width(kind) * math.prod(shape) for kind, shape in arrays)
         shapes = tuple(shape for _, shape in arrays)
-        yield Collective(found["kind"], FORMULAS[found["kind"]](size, group), shapes, times, groups(line))
-
-
-def _group_size(line: str) -> int:
-    explicit, iota, named = _EXPLICIT.search(line), _IOTA.search(line), _NAMED.search(line)
-    if explicit:
-        return len(explicit.group(1).split(","))
-    if named:
-        sizes = dict(part.split("=") for part in named["mesh"].split(","))
-        return math.prod(int(sizes[axis.strip()]) for axis in named["axes"].split(","))
-    return int(iota.group(1)) if iota else 2  # a permutation lists pairs
+        yield Collective(found["kind"], FORMULAS[found["kind"]](size, group), shapes, times, members)
 
 
 def _width(kind: str) -> float:

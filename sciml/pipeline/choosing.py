@@ -11,7 +11,6 @@ import jax
 import numpy as np
 from flax import nnx
 
-import sciml.operators.stack_traffic as _transformers  # its formulas register themselves
 from sciml.errors import ConfigError
 from sciml.operators.traffic import activation_traffic, has_formulas, space_limits
 from sciml.parallel.choice import Choice, choose
@@ -26,7 +25,6 @@ from sciml.recipe import ModelSection, Recipe
 from sciml.spec import Variable
 from sciml.training.objective import Batch, Data, Objective, Weighted
 
-del _transformers
 KINDS = {"H100": "h100", "H200": "h200", "A100": "a100"}
 """Part of the name of a device -> preset."""
 Outline: TypeAlias = tuple[nnx.Module, tuple[Variable, ...]]
@@ -61,7 +59,7 @@ def automatic(
 def base_plan(recipe: Recipe, section: ModelSection) -> Plan:
     """What the recipe says about everything that is not chosen."""
     section_of_plan = recipe.plan
-    kept = ("accumulate", "schedule", "attention", "transform", "compress", "rank", "warmup", "rules")
+    kept = ("accumulate", "schedule", "attention", "transform", "compress", "rank", "warmup", "whole")
     values = {name: getattr(section_of_plan, name) for name in kept}
     return Plan(**values, precision=section.train.precision)
 

@@ -63,7 +63,7 @@ def _section(plan: Plan) -> str:
     default = Plan()
     for field in dataclasses.fields(Plan):
         value = getattr(plan, field.name)
-        if field.name not in (*plan.sizes, "precision", "rules") and value != getattr(default, field.name):
+        if field.name not in (*plan.sizes, "precision", "whole") and value != getattr(default, field.name):
             sizes[field.name] = str(value).lower() if isinstance(value, bool) else value
     return "{" + ", ".join(f"{name}: {value}" for name, value in sizes.items()) + "}"
 

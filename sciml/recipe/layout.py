@@ -1,4 +1,4 @@
-"""The section `plan` of a recipe: how a training is laid over devices. The rules that need devices are the plan's."""
+"""The section `plan` of a recipe: how a training is laid over devices."""
 
 from __future__ import annotations
 
@@ -11,8 +11,7 @@ from sciml.recipe.messages import failure, problem
 from sciml.recipe.sections import Section
 from sciml.recipe.values import WHOLE, Count
 
-MeshAxis = Literal["pipeline", "data", "fsdp", "expert", "domain", "tensor"]
-LogicalAxis = Literal["hidden", "heads", "spectral", "layers", "experts", "space"]
+LogicalAxis = Literal["hidden", "heads", "spectral"]
 AUTO = "auto"
 
 
@@ -41,12 +40,8 @@ class PlanSection(Section):
         default="none", description="compression of the gradients that cross the axis data"
     )
     rank: Count = Field(default=2, description="rank of powersgd")
-    warmup: Annotated[int, Strict(), Ge(0), WHOLE] = Field(
-        default=100, description="steps before one_bit compresses, in which Adam's variance settles"
-    )
-    rules: dict[LogicalAxis, MeshAxis | None] = Field(
-        default={}, description="which mesh axis splits a logical axis, where it is not the usual one"
-    )
+    warmup: Count = Field(default=100, description="steps before one_bit compresses, until Adam's variance is settled")
+    whole: tuple[LogicalAxis, ...] = Field(default=(), description="axes that `tensor` shall not split")
 
     @model_validator(mode="after")
     def _has_devices(self) -> Self:

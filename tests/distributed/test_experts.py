@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 from tiny_transformers import assert_same, pairs, parameter_bytes, trained
+from volumes import expert_bytes
 
 from sciml.operators.experts import room_of
 from sciml.parallel.traffic import bytes_sent, collectives
-from sciml.parallel.volumes import expert_bytes
 
 BATCH, TOKENS, WIDTH, LAYERS = 8, 8, 8, 4
 OPTIONS = {"experts": 4, "chosen": 2, "groups": 2, "capacity": 0.5, "hidden": 4}

@@ -10,6 +10,7 @@ from comparison import assert_close
 from flax import nnx
 from jax.sharding import PartitionSpec as P
 from tiny_transformers import assert_same, parameter_bytes, rows, transformer
+from volumes import gpipe_bytes, one_f_one_b_bytes
 
 from sciml import axes
 from sciml.axes import Placement
@@ -18,7 +19,6 @@ from sciml.parallel.layout import Layout
 from sciml.parallel.pipeline import gpipe, one_f_one_b
 from sciml.parallel.plan import Plan
 from sciml.parallel.traffic import bytes_sent, collectives
-from sciml.parallel.volumes import gpipe_bytes, one_f_one_b_bytes
 
 WIDTH, LAYERS = 6, 4
 

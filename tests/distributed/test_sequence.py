@@ -9,6 +9,7 @@ import pytest
 from comparison import assert_close
 from jax.sharding import PartitionSpec as P
 from tiny_transformers import assert_same, pairs, parameter_bytes, trained
+from volumes import all_to_all_bytes, ring_bytes, tensor_bytes
 
 from sciml import axes
 from sciml.axes import Placement
@@ -16,7 +17,6 @@ from sciml.errors import ConfigError
 from sciml.operators.attention import attend, attend_here
 from sciml.parallel.plan import Plan
 from sciml.parallel.traffic import bytes_sent, collectives
-from sciml.parallel.volumes import all_to_all_bytes, ring_bytes, tensor_bytes
 
 TOKENS, HEADS, SIZE, ROWS = 16, 4, 3, 2
 WIDTH, LAYERS, WAVES, GRID_TOKENS, BATCH = 8, 4, 2, 8, 8
