@@ -10,7 +10,7 @@ import pytest
 from tiny_jobs import DOUBLE, SMALL, start, until
 from tiny_runs import here, write
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.long
 
 LONG = DOUBLE.replace("steps: 12", "steps: 100000")
 ASLEEP = """

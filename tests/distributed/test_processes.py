@@ -55,7 +55,7 @@ def test_two_processes_of_mpiexec(data, alone, tmp_path):
     _assert_same(tmp_path / "runs/heat", alone)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize("model", ["fno", "pinn"])
 def test_four_processes_without_a_launcher(data, tmp_path, model):
     one = _alone(data, tmp_path / "one", 4, model)
@@ -65,7 +65,7 @@ def test_four_processes_without_a_launcher(data, tmp_path, model):
     _assert_same(folder / "runs/heat", one, model)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @needs_mpi
 def test_a_whole_run_of_four_processes(tmp_path):
     """Samples are shared, the training is one, process 0 exports and evaluates."""
@@ -104,7 +104,7 @@ def _slowed() -> tuple[str, ...]:
     return (sys.executable, "-c", code)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_continues_on_another_number_of_processes(data, alone, tmp_path):
     """Stopped after half of the steps in one process, finished by two."""
     recipe = copied(data, tmp_path)
@@ -127,7 +127,7 @@ def test_different_recipes_are_refused_by_all(data, tmp_path):
     assert not (tmp_path / "runs/heat/models").exists()
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize("plan", ["{fsdp: 2, zero: 3}", "{tensor: 2}"])
 def test_states_in_parts(data, tmp_path, plan):
     """Parameters and optimizer state that no process has whole are saved, and read by one process.
@@ -143,7 +143,7 @@ def test_states_in_parts(data, tmp_path, plan):
     assert checkpoint(one / "runs/heat", "fno") == checkpoint(two / "runs/heat", "fno")
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_a_requeued_run_with_fewer_devices_keeps_its_batch(data, tmp_path, monkeypatch):
     """Four devices, then two: the run folder alone tells that there were four. Sums in another order: rounding."""
     whole = _alone(data, tmp_path / "whole", 4)

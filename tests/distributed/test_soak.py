@@ -10,7 +10,7 @@ import pytest
 SECONDS = 600
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_a_training_survives_a_minute_of_trouble(repository, tmp_path):
     program = repository / "benchmarks/soak/soak.py"
     options = ["--seconds", "50", "--every", "12", "--share", "0.3", "--folder", str(tmp_path)]

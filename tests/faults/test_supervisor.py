@@ -192,7 +192,7 @@ def test_compiled_programs_are_kept_where_nobody_else_can_write(tmp_path, monkey
     assert kept_programs() == {}
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize(("rest", "processes"), [(0.0, [2, 2]), (600.0, [2, 1])])
 def test_a_training_whose_process_is_killed(tmp_path, rest, processes):
     """The real command: two processes, one of them killed once; both go on, with the same bits, or one goes on alone.

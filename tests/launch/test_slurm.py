@@ -173,7 +173,7 @@ def test_a_sweep_as_an_array_ends_in_one_table(slurm, recipe, site, tmp_path, mo
     assert "life 1 task 0 of 1: ends with 0" in story(tmp_path, "runs/heat-sweep/width=8")
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_the_time_limit_is_a_signal_to_the_tasks(slurm, submitted, site, tmp_path):
     """`--signal=TERM@60`: Slurm sends it up to a minute early."""
     site.write_text("partition: low\nnodes: 2\ntime: 00:02:00\nsignal: 60\n")
@@ -183,7 +183,7 @@ def test_the_time_limit_is_a_signal_to_the_tasks(slurm, submitted, site, tmp_pat
     assert sum("life 0" in line and line.endswith("signal 15") for line in story(tmp_path)) >= 2
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_without_a_signal_the_time_limit_ends_the_job(slurm, submitted, site, tmp_path):
     """The control: Slurm ends the job at its limit, it does not come back."""
     site.write_text("partition: low\nnodes: 2\ntime: 1\nsignal: 0\n")
@@ -191,7 +191,7 @@ def test_without_a_signal_the_time_limit_ends_the_job(slurm, submitted, site, tm
     assert job["JobState"] in ENDED and (job["JobState"], job["Restarts"]) == ("TIMEOUT", "0")
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_a_dead_node_is_done_without(fragile_cluster, slurm, submitted, site, tmp_path, monkeypatch):
     """With a range of nodes the job goes on with what is left; Slurm itself requeues it."""
     monkeypatch.setenv("SLURM_CONF", str(fragile_cluster.conf))
@@ -204,7 +204,7 @@ def test_a_dead_node_is_done_without(fragile_cluster, slurm, submitted, site, tm
     assert "life 1 task 0 of 1: ends with 0" in story(tmp_path)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_a_fixed_number_of_nodes_waits_for_the_dead_one(fragile_cluster, slurm, submitted, tmp_path, monkeypatch):
     """The control: without a range the job stays in the queue, and ends when the node is back."""
     monkeypatch.setenv("SLURM_CONF", str(fragile_cluster.conf))

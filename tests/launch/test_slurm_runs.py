@@ -17,7 +17,7 @@ SECONDS = 240
 STEPS = {1: 4000, 2: 600}
 """By the number of processes: a training that lasts long enough to be disturbed."""
 ONE_DEVICE = "--xla_force_host_platform_device_count=1"
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.long
 
 
 def _train(tasks):

@@ -8,7 +8,7 @@ import sys
 import pytest
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_cost_tables_are_current(repository):
     command = [sys.executable, "docs/plan_tables.py", "--check"]
     process = subprocess.run(command, cwd=repository, capture_output=True, text=True, check=False)

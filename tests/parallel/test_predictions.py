@@ -48,7 +48,7 @@ def _profile(name: str, remat: bool):
     return profile(subject(name), Plan(), remat)
 
 
-@pytest.mark.parametrize(("name", "plan"), CASES + [pytest.param(*case, marks=pytest.mark.slow) for case in MORE])
+@pytest.mark.parametrize(("name", "plan"), CASES + [pytest.param(*case, marks=pytest.mark.long) for case in MORE])
 def test_predictions_agree_with_the_compiled_step(name, plan):
     chosen = Plan(**plan)
     compare(subject(name), chosen, _profile(name, chosen.remat)).assert_close(FACTOR)
@@ -70,7 +70,7 @@ SHIPPED_SLOW = [
 
 
 @pytest.mark.parametrize(
-    ("recipe", "name", "plan"), SHIPPED + [pytest.param(*case, marks=pytest.mark.slow) for case in SHIPPED_SLOW]
+    ("recipe", "name", "plan"), SHIPPED + [pytest.param(*case, marks=pytest.mark.long) for case in SHIPPED_SLOW]
 )
 def test_models_of_the_shipped_recipes(recipe, name, plan, repository):
     read_recipe = read(repository / "experiments" / f"{recipe}.yaml")

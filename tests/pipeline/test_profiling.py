@@ -46,7 +46,7 @@ def test_a_trace_and_a_summary_on_request(tmp_path, steps, profiled):
     assert all(found["seconds"][purpose] > 0 for purpose in (COMPILING, WAITING, STEPPING, TRACING))
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.skipif(MPIEXEC is None, reason="no mpiexec: pip install 'sciml[mpi]'")
 def test_of_two_processes_the_first_one_writes(tmp_path, monkeypatch):
     """The other one, which has less to do at the end, does not take it along."""
