@@ -19,6 +19,7 @@ from sciml.launch.leaving import leave, peer_is_gone
 F = TypeVar("F", bound=Callable[..., None])
 
 INTERNAL, STORAGE, PERMISSION, INTERRUPTED = 70, 74, 77, 130
+JAX_NOTE = "JAX_TRACEBACK_FILTERING"  # jax adds it to what is raised while a program is traced
 CONTINUE = "the same command again; what was finished and verified is kept"
 
 
@@ -72,7 +73,7 @@ def explain(error: BaseException) -> tuple[str, int]:
 
 @explain.register
 def _(error: SciMLError) -> tuple[str, int]:
-    notes = getattr(error, "__notes__", [])
+    notes = [note for note in getattr(error, "__notes__", []) if JAX_NOTE not in note]
     return "\n".join([str(error), *notes]), error.exit_code
 
 

@@ -77,8 +77,7 @@ class Layout:
         """The layout of `model`. ConfigError where the plan's axes split nothing of it or do not divide."""
         variables = _variables(parameters(model))
         _refuse_useless_axes(plan, model, variables)
-        for path, variable in variables:
-            _refuse_odd_widths(plan, path, variable)
+        _refuse_odd_widths(plan, variables)
         leaves = tuple(_leaf(plan, variable) for _, variable in variables)
         return cls(plan, plan.mesh(), getattr(model, "space_axes", None), leaves)
 
@@ -275,17 +274,18 @@ def _shape(variable: nnx.Variable) -> tuple[int, ...]:
     return jax.tree.leaves(variable)[0].shape
 
 
-def _refuse_odd_widths(plan: Plan, path: str, variable: nnx.Variable) -> None:
-    names, shape = _names(variable), _shape(variable)
-    split = [plan.mesh_axis(name) for name in names]
-    for name, to, size in zip(names, split, shape, strict=True):
+def _refuse_odd_widths(plan: Plan, variables: list[tuple[str, nnx.Variable]]) -> None:
+    pairs = [(path, n, size) for path, v in variables for n, size in zip(_names(v), _shape(v), strict=True)]
+    split = [(path, name, plan.mesh_axis(name), size) for path, name, size in pairs]
+    for path, name, to, size in split:
         if to and size % plan.sizes[to]:
-            fits = [n for n in range(1, size + 1) if size % n == 0 and n <= plan.sizes[to]]
+            common = math.gcd(*(n for _, _, other, n in split if other == to))
+            fits = max(n for n in range(1, plan.sizes[to] + 1) if common % n == 0)
             raise ConfigError(
                 f"{name} of {path} does not divide over the mesh axis {to}",
                 expected=f"a multiple of {plan.sizes[to]}",
                 got=size,
-                fix=f"plan: {{{to}: {fits[-1]}}}, or a width that is such a multiple",
+                fix=f"{to}: {fits} in the plan, or a width that is such a multiple",
             )
 
 
@@ -298,7 +298,7 @@ def _refuse_useless_axes(plan: Plan, model: nnx.Module, variables: list[tuple[st
             f"the plan's {' and '.join(useless)} split nothing of {kind}",
             expected="a model with such layers (pipeline: a stack, expert: a mixture of experts)",
             got=", ".join(f"{name} {plan.sizes[name]}" for name in useless),
-            fix=f"plan: {{{', '.join(f'{name}: 1' for name in useless)}}}",
+            fix=f"{', '.join(f'{name}: 1' for name in useless)} in the plan",
         )
 
 
@@ -309,5 +309,5 @@ def _refuse_odd_space(plan: Plan, name: str, leaf: Array, where: int | None) -> 
             f"the first space axis of {name!r} does not divide over the mesh axis domain",
             expected=f"a multiple of {plan.domain} points",
             got=points,
-            fix=f"plan: {{domain: {math.gcd(points, plan.domain)}}}",
+            fix=f"domain: {math.gcd(points, plan.domain)} in the plan",
         )

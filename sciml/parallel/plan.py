@@ -120,7 +120,7 @@ class Plan:
                 + (", and divide it as data is -1" if self.data == -1 else ""),
                 got=f"{product} = {self.devices}",
                 reason=f"{len(devices)} device(s) found; more devices than there are cannot be used",
-                fix=f"plan: {{{_smaller(sizes, len(devices))}}}",
+                fix=f"{_smaller(sizes, len(devices))} in the plan" + (f", zero: {self.zero}" if self.zero else ""),
             )
         kinds = (AxisType.Auto,) * len(AXES)
         return jax.make_mesh(tuple(sizes.values()), AXES, axis_types=kinds, devices=devices[: self.devices])
