@@ -95,7 +95,7 @@ class DeepONetNetwork(nnx.Module):
         basis = _TRUNKS[self.config.trunk](self, scalars)  # (steps, points, fields * basis)
         basis = basis.reshape(*basis.shape[:2], self.fields, self.config.basis)
         result = jnp.einsum("fp,snfp->nfs", coefficients.reshape(self.fields, -1), basis)
-        return result.reshape(-1, *self.shape[1:], result.shape[-1]) / self.config.basis**0.5 + self.bias[...]
+        return result.reshape(-1, *self.shape[1:], self.fields * self.steps) / self.config.basis**0.5 + self.bias[...]
 
 
 def _separable(network: DeepONetNetwork, scalars: Array) -> Array:
