@@ -55,6 +55,10 @@ OPTIONS = {
 }
 
 
+EXPORTED = {"transformer": {"dtype": "float64"}}
+"""Two compilations of deep float32 attention differ by more than the bound: it is held to it in float64."""
+
+
 def owned_models() -> list[str]:
     """Models of `sciml.operators`; those at points have their own contract."""
     infos = {name: registry.describe("model", name) for name in registry.names("model")}
@@ -148,7 +152,7 @@ def test_same_seed_same_model(name, task):
 
 @every_fit
 def test_export_round_trip_with_symbolic_batch(name, task):
-    model, spec = awaken(build(name, task)), TASKS[task]
+    model, spec = awaken(build(name, task, **EXPORTED.get(name, {}))), TASKS[task]
     batched = run(model)
     (size,) = export.symbolic_shape("B")
     template = {v.name: jax.ShapeDtypeStruct((size, *v.shape), jnp.float64) for v in spec.inputs}
@@ -158,4 +162,4 @@ def test_export_round_trip_with_symbolic_batch(name, task):
     for count in (1, 3, 8):
         inputs = batch(spec, count)
         for k, v in batched(inputs).items():
-            np.testing.assert_allclose(jax.jit(again.call)(inputs)[k], v, rtol=1e-6, atol=1e-6)  # float32
+            np.testing.assert_allclose(jax.jit(again.call)(inputs)[k], v, rtol=1e-6, atol=1e-7)
