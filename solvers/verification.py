@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -11,7 +11,7 @@ from typing import Any
 from sciml import registry
 from sciml.equations.base import Equation, Evolution, field_names, stiff_part
 from sciml.errors import ConfigError, SciMLError
-from sciml.solvers import consistency, derivatives, order
+from sciml.solvers import consistency, derivatives, order, published
 from sciml.solvers.method import EllipticSolver, TimeStepper
 from sciml.solvers.structure import is_constant, is_uncoupled, read_structure
 
@@ -81,7 +81,24 @@ def checks_for(equation: Equation) -> Iterator[tuple[str, Callable[[Any], Findin
         yield "order in space", orders_in_space
     yield "gradients", gradients_agree
     yield "families (vmap)", families_agree
+    name = registered_name(equation)
+    if name is not None:
+        yield "limits", lambda _: rows_hold(published.limit_rows(name))
+        yield "published values", lambda _: rows_hold(published.published_rows(name))
     yield "docstring", docstring_is_complete
+
+
+def registered_name(equation: Equation) -> str | None:
+    """The name under which the class of the equation is registered, None for a user's own."""
+    cls = type(equation)
+    known = ((name, registry.describe("equation", name)) for name in registry.names("equation"))
+    return next((n for n, info in known if (info.module, info.class_name) == (cls.__module__, cls.__name__)), None)
+
+
+def rows_hold(rows: Iterable[published.Row]) -> Finding:
+    """Every comparison with a known value holds; one line each."""
+    computed = list(rows)
+    return all(row.holds for row in computed), tuple(row.text for row in computed) or ("none registered",)
 
 
 def readings_agree(equation: Equation) -> Finding:

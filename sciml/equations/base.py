@@ -81,6 +81,20 @@ class Equation(abc.ABC):
     def residual(self, u: Any, d: Calculus[Any]) -> dict[str, Any]:
         """What vanishes for a solution, one entry per equation of the system."""
 
+    def invariants(self, u: Any, d: Calculus[Any]) -> dict[str, Any]:
+        """Densities by name whose integrals over a periodic box stay as they are for every solution without sources.
+
+        The coefficients count: a density that is conserved only without viscosity is left out unless
+        `is_zero(self.viscosity)`.
+        """
+        del u, d
+        return {}
+
+    def decreasing(self, u: Any, d: Calculus[Any]) -> dict[str, Any]:
+        """Densities by name whose integrals over a periodic box never grow without sources, such as a free energy."""
+        del u, d
+        return {}
+
 
 class Evolution(Equation):
     """u_t = stiff(u) + nonstiff(u) - div flux(u), for every field.
@@ -153,6 +167,11 @@ def add(first: Mapping[str, Any], second: Mapping[str, Any]) -> dict[str, Any]:
 def field_names(equation: Equation | type[Equation]) -> tuple[str, ...]:
     """The names of the unknowns."""
     return tuple(f.name for f in equation.fields)
+
+
+def is_zero(coefficient: Any) -> bool:
+    """Whether a coefficient is the number zero, known before anything is compiled."""
+    return isinstance(coefficient, (int, float)) and coefficient == 0
 
 
 def with_functions(equation: Any) -> Any:
