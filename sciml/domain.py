@@ -65,11 +65,14 @@ class Box:
 class Grid:
     """Equally spaced points of a box: n per periodic axis without its end, n per bounded axis with both ends.
 
+    With `cells`, the box is divided into n cells per axis and the points are their centers: the grid of averages over
+    cells, which has no point on a face. Without, an average belongs to the cell around a point (periodic axes only).
     Raises `ConfigError` when the number of axes differs from the box or an axis has fewer than 4 points.
     """
 
     box: Box
     shape: tuple[int, ...]
+    cells: bool = False
 
     def __post_init__(self) -> None:
         if len(self.shape) != self.box.dim or min(self.shape) < 4:
@@ -87,14 +90,19 @@ class Grid:
     @property
     def spacing(self) -> tuple[float, ...]:
         """Distance of neighboring points along each axis."""
-        intervals = (n if p else n - 1 for n, p in zip(self.shape, self.box.periodic, strict=True))
-        return tuple(length / n for length, n in zip(self.box.lengths, intervals, strict=True))
+        return tuple(length / n for length, n in zip(self.box.lengths, self.intervals, strict=True))
+
+    @property
+    def intervals(self) -> tuple[int, ...]:
+        """Number of spacings that each axis is long."""
+        return tuple(n if p or self.cells else n - 1 for n, p in zip(self.shape, self.box.periodic, strict=True))
 
     @cached_property
     def axes(self) -> tuple[np.ndarray, ...]:
         """Coordinates along each axis, shapes (n_i,)."""
         starts = zip(self.box.lower, self.spacing, self.shape, strict=True)
-        return tuple(low + step * np.arange(n) for low, step, n in starts)
+        offset = 0.5 if self.cells else 0.0
+        return tuple(low + step * (np.arange(n) + offset) for low, step, n in starts)
 
     @cached_property
     def points(self) -> np.ndarray:
@@ -102,9 +110,14 @@ class Grid:
         return np.stack(np.meshgrid(*self.axes, indexing="ij"), axis=-1)
 
     def refined(self, factor: int = 2) -> Grid:
-        """The grid with `factor` times as many intervals; it contains the points of this one."""
-        new = (
-            factor * n if periodic else factor * (n - 1) + 1
-            for n, periodic in zip(self.shape, self.box.periodic, strict=True)
-        )
-        return Grid(self.box, tuple(new))
+        """The grid with `factor` times as many intervals; it contains the points, or divides the cells, of this one."""
+        new = (factor * k + n - k for n, k in zip(self.shape, self.intervals, strict=True))
+        return Grid(self.box, tuple(new), self.cells)
+
+    def restricted(self, values: np.ndarray, factor: int = 2) -> np.ndarray:
+        """Values on `refined(factor)`, shape (..., *finer shape), on this grid: those at its points, or averages."""
+        if not self.cells:
+            return values[(..., *(slice(None, None, factor),) * self.dim)]
+        lead = values.shape[: values.ndim - self.dim]
+        blocks = values.reshape(*lead, *(m for n in self.shape for m in (n, factor)))
+        return blocks.mean(axis=tuple(len(lead) + 2 * axis + 1 for axis in range(self.dim)))

@@ -14,7 +14,7 @@ from sciml.problem import Problem
 from sciml.solvers.conjugate_gradient import ConjugateGradient
 from sciml.solvers.etdrk4 import Etdrk4
 from sciml.solvers.exact import exact_solution
-from sciml.solvers.method import Method, TimeStepper
+from sciml.solvers.method import Method, Scheme, TimeStepper
 from sciml.solvers.solve import solve, with_dt
 
 DEFAULT_STEPS = 1000  # per horizon, of a reference without a method
@@ -62,10 +62,9 @@ def relative_difference(values: Mapping[str, np.ndarray], reference: Mapping[str
 
 def _finer(problem: Problem, grid: Grid, method: Method, times: Any, factor: int) -> dict[str, np.ndarray]:
     """The solution on a grid `factor` times as fine with a step `factor` times as short, at the points of `grid`."""
-    finer = with_dt(method, method.dt / factor) if isinstance(method, TimeStepper) else method
+    finer = with_dt(method, method.dt / factor) if isinstance(method, TimeStepper | Scheme) else method
     fields = solve(problem, grid.refined(factor), finer, times=times).fields
-    every = (..., *(slice(None, None, factor),) * grid.dim)
-    return {name: np.asarray(values)[every] for name, values in fields.items()}
+    return {name: grid.restricted(np.asarray(values), factor) for name, values in fields.items()}
 
 
 def _default_method(problem: Problem) -> Method:

@@ -6,6 +6,7 @@ import abc
 from collections.abc import Callable
 from typing import Any, ClassVar
 
+from sciml.domain import Grid
 from sciml.types import Array
 
 Rate = Callable[[Array, Any], Array]
@@ -18,6 +19,8 @@ class Method(abc.ABC):
     """A numerical scheme with an `order`; registered subclasses are frozen dataclasses whose fields are recipe keys."""
 
     references: ClassVar[tuple[str, ...]]
+    cells: ClassVar[bool] = False
+    """Whether its unknowns are averages over cells, so that a bounded box needs `Grid(box, shape, cells=True)`."""
 
 
 class TimeStepper(Method):
@@ -48,6 +51,28 @@ class TimeStepper(Method):
     @abc.abstractmethod
     def damping(self, linear: Any, step: Any) -> Matvec:
         """How L damps a contribution of N within one step (the identity for an explicit method)."""
+
+
+class Scheme(Method):
+    """A method for evolutions that brings its own discretization in space and its own march through time.
+
+    `dt` is the largest time step. `plan` is the `Schedule` of the saved times; saved values have the shape
+    (T, fields, *grid.shape).
+    """
+
+    dt: float
+
+    @abc.abstractmethod
+    def check(self, problem: Any, grid: Grid) -> None:
+        """Raises `ConfigError` for a problem or a grid that the method is not made for; values may be abstract."""
+
+    @abc.abstractmethod
+    def march_plainly(self, problem: Any, grid: Grid, plan: Any) -> Array:
+        """The saved values with `plan.steps` steps per saved time, differentiable; a failure shows as NaN."""
+
+    @abc.abstractmethod
+    def march_watched(self, problem: Any, grid: Grid, plan: Any, steps: Any) -> tuple[Array, Any]:
+        """The saved values with at least `steps` steps (shape (), may be traced) per saved time, and a `Status`."""
 
 
 class EllipticSolver(Method):

@@ -19,7 +19,7 @@ from sciml.functions import evaluate_on, takes_time
 from sciml.problem import Problem
 from sciml.solvers.evolution import discretize
 from sciml.solvers.march import Schedule, march_plainly, march_watched, schedule
-from sciml.solvers.method import EllipticSolver, Method, TimeStepper
+from sciml.solvers.method import EllipticSolver, Method, Scheme, TimeStepper
 from sciml.solvers.status import Code, Status, failure
 from sciml.solvers.steady import solve_steady
 from sciml.types import Array
@@ -62,6 +62,9 @@ def integrate(problem: Problem, grid: Grid, method: Method, times: Any = None) -
 
     `times` must be concrete. The step is `method.dt` as it stands; a failure shows as values that are not finite.
     """
+    if isinstance(method, Scheme):
+        values = method.march_plainly(problem, grid, schedule(times, method.dt))
+        return {name: values[:, i] for i, name in enumerate(problem.field_names)}
     problem = sampled(problem, grid)
     if isinstance(method, TimeStepper):
         values = march_plainly(discretize(problem, grid, method), method, schedule(times, method.dt))
@@ -79,19 +82,20 @@ def solve_watched(problem: Problem, grid: Grid, method: Method, times: Any) -> t
 
 def compiled_part(method: Method, times: Any) -> tuple[Method, int]:
     """The method without what need not be compiled in (its dt), and the number of steps per saved time."""
-    if not isinstance(method, TimeStepper):
+    if not isinstance(method, TimeStepper | Scheme):
         return method, 0
     return with_dt(method, 1.0), schedule(times, method.dt).steps
 
 
 def with_dt(method: Any, dt: float) -> Any:
-    """The same time stepper with another step."""
+    """The same time stepper or scheme with another step."""
     return dataclasses.replace(method, dt=dt)
 
 
 def plan_of(method: Method, times: Any) -> Schedule | None:
     """The saved times as a static value; None for a steady problem."""
-    return dataclasses.replace(schedule(times, method.dt), steps=1) if isinstance(method, TimeStepper) else None
+    has_time = isinstance(method, TimeStepper | Scheme)
+    return dataclasses.replace(schedule(times, method.dt), steps=1) if has_time else None
 
 
 @partial(jax.jit, static_argnames=("grid", "method", "plan"))
@@ -105,6 +109,8 @@ def solve_traced(
     problem: Problem, steps: Any, grid: Grid, method: Method, plan: Schedule | None, checked: bool = True
 ) -> tuple[Array, Status]:
     """The body of `solve`, to be used inside jit: one program for all coefficients and numbers of steps."""
+    if isinstance(method, Scheme):
+        return method.march_watched(problem, grid, plan, steps)
     problem = sampled(problem, grid)
     if isinstance(method, TimeStepper):
         assert plan is not None
@@ -132,7 +138,7 @@ def sampled(problem: Problem, grid: Grid) -> Problem:
 
 def check(problem: Problem, grid: Grid, method: Method, times: Any) -> None:
     """Raises `ConfigError` when problem, grid, method and times do not belong together."""
-    wanted, kind = (TimeStepper, "evolution") if problem.is_evolution else (EllipticSolver, "steady")
+    wanted, kind = ((TimeStepper, Scheme), "evolution") if problem.is_evolution else ((EllipticSolver,), "steady")
     if not isinstance(method, wanted):
         fitting = [name for name in registry.names("method") if issubclass(registry.load("method", name), wanted)]
         raise ConfigError(
@@ -146,3 +152,11 @@ def check(problem: Problem, grid: Grid, method: Method, times: Any) -> None:
         raise ConfigError("an evolution needs the times to save", fix="solve(problem, grid, method, times=[0.5, 1.0])")
     if not problem.is_evolution and times is not None:
         raise ConfigError("a steady problem has no times", got=times, fix="solve(problem, grid, method)")
+    if isinstance(method, Scheme):
+        method.check(problem, grid)
+    elif grid.cells and grid.box.faces:
+        raise ConfigError(
+            "this method works with values at points, of which some lie on the faces of the box",
+            expected="Grid(box, shape)",
+            got="Grid(box, shape, cells=True), whose points are the centers of cells",
+        )

@@ -150,7 +150,8 @@ class Family:
 def grid_of(family: Family, data: GeneratedData) -> Grid:
     """The grid of the data section."""
     points = {str(axis): n for axis, n in data.grid.items()}
-    return Grid(family.box, tuple(points[axis] for axis in family.box.names))
+    cells = getattr(data.method.load(), "cells", False)
+    return Grid(family.box, tuple(points[axis] for axis in family.box.names), cells)
 
 
 def saved_times(family: Family, data: GeneratedData) -> np.ndarray:

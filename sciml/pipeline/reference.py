@@ -18,6 +18,7 @@ from sciml.metrics import relative_l2
 from sciml.pipeline.generation import Simulation
 from sciml.solvers import TimeStepper, reference_solution, solve
 from sciml.solvers.accuracy import Reference
+from sciml.solvers.method import Scheme
 from sciml.solvers.solve import with_dt
 
 SAMPLES = 24
@@ -103,9 +104,9 @@ class References:
     def _error_on(self, index: int, grid: Grid, method: Any, factor: int) -> float:
         problem = self.simulation.family.problem(int(self.numbers[index]))
         fields = solve(problem, grid, method, times=self.simulation.times_or_none).fields
-        every = (..., *(slice(None, None, factor),) * grid.dim)
         reference = self.solutions[index].fields
-        return float(np.mean([relative_l2(fields[n], np.asarray(reference[n])[every]) for n in reference]))
+        pairs = [(fields[n], grid.restricted(np.asarray(reference[n]), factor)) for n in reference]
+        return float(np.mean([relative_l2(found, expected) for found, expected in pairs]))
 
     def seconds_at(self, error: float) -> float | None:
         """Time of the cheapest solve whose mean error is at most `error`, or the solver's own where that is larger."""
@@ -113,16 +114,15 @@ class References:
 
 
 def coarsened(grid: Grid, factor: int) -> Grid | None:
-    """The grid with every `factor`-th point, None where that is no grid."""
-    intervals = [n if p else n - 1 for n, p in zip(grid.shape, grid.box.periodic, strict=True)]
-    if any(n % factor or n // factor < 8 for n in intervals):
+    """The grid with every `factor`-th point, or with cells that many times as long; None where that is no grid."""
+    if any(n % factor or n // factor < 8 for n in grid.intervals):
         return None
-    shape = (n // factor + (not p) for n, p in zip(intervals, grid.box.periodic, strict=True))
-    return Grid(grid.box, tuple(shape))
+    shape = (k // factor + n - k for n, k in zip(grid.shape, grid.intervals, strict=True))
+    return Grid(grid.box, tuple(shape), grid.cells)
 
 
 def _variants(method: Any) -> list[Any]:
-    if not isinstance(method, TimeStepper):
+    if not isinstance(method, TimeStepper | Scheme):
         return [method]
     return [with_dt(method, method.dt * factor) for factor in STEP_FACTORS]
 
