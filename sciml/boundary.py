@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeAlias
 
 import jax
 
@@ -42,12 +42,43 @@ def robin(alpha: float, beta: float, value: Coefficient = 0.0) -> Condition:
 
 CONDITIONS = {"dirichlet": dirichlet, "neumann": neumann, "robin": robin}
 
-Boundary = Mapping[str, Condition]
-"""Face name (`x-`, `x+`, `y-`, ...) to condition."""
+FaceConditions: TypeAlias = Condition | Mapping[str, Condition]
+"""One condition for all fields, or one per field name."""
+
+Boundary: TypeAlias = Mapping[str, FaceConditions]
+"""Face name (`x-`, `x+`, `y-`, ...) to condition, or to {field: condition}."""
 
 
-def check_boundary(box: Box, boundary: Boundary) -> dict[str, Any]:
-    """The conditions in the order of the faces of `box`; raises `ConfigError` unless there is one per bounded face."""
+def condition_for(conditions: FaceConditions, name: str | None) -> Condition:
+    """The condition of a field on one face; `name` may be None where the face has one condition for all."""
+    if isinstance(conditions, Condition):
+        return conditions
+    if name is None or name not in conditions:
+        raise ConfigError(
+            "this face has conditions per field, and none for the field asked for",
+            expected=", ".join(conditions),
+            got=name or "no field name",
+        )
+    return conditions[name]
+
+
+def conditions_for(boundary: Boundary, name: str | None) -> dict[str, Condition]:
+    """Face to condition for one field."""
+    return {face: condition_for(conditions, name) for face, conditions in boundary.items()}
+
+
+def all_conditions(boundary: Boundary) -> tuple[Condition, ...]:
+    """Every condition on every face, each once."""
+    groups = [[c] if isinstance(c, Condition) else list(c.values()) for c in boundary.values()]
+    return tuple(condition for group in groups for condition in group)
+
+
+def check_boundary(box: Box, boundary: Boundary, names: Sequence[str] | None = None) -> dict[str, Any]:
+    """The conditions in the order of the faces of `box`.
+
+    Raises `ConfigError` unless there is one per bounded face, or, on a face with conditions per field, one for each
+    of the fields `names`.
+    """
     missing = [face for face in box.faces if face not in boundary]
     extra = [face for face in boundary if face not in box.faces]
     if missing or extra:
@@ -58,4 +89,28 @@ def check_boundary(box: Box, boundary: Boundary) -> dict[str, Any]:
             reason=f"missing {missing}" if missing else f"no such bounded face {extra}",
             fix="boundary={" + ", ".join(f"'{f}': dirichlet(0.0)" for f in box.faces) + "}",
         )
-    return {face: boundary[face] for face in box.faces}
+    for face, conditions in boundary.items():
+        if names is not None and not isinstance(conditions, Condition) and set(conditions) != set(names):
+            raise ConfigError(
+                f"the conditions on face {face} do not match the fields of the equation",
+                expected=", ".join(names),
+                got=", ".join(conditions) or "none",
+                fix="{'" + face + "': {" + ", ".join(f"'{name}': dirichlet(0.0)" for name in names) + "}}",
+            )
+    return {face: _in_order(boundary[face], names) for face in box.faces}
+
+
+def _in_order(conditions: FaceConditions, names: Sequence[str] | None) -> FaceConditions:
+    if names is None or isinstance(conditions, Condition):
+        return conditions
+    return {name: conditions[name] for name in names}
+
+
+def natural_faces(boundary: Boundary, order: int) -> frozenset[str]:
+    """The faces whose points are unknowns of their own in differences of the given order.
+
+    Order 2, and every field has a condition with a slope (Neumann or Robin) there: the face then owns half a cell,
+    whose balance contains the condition. Elsewhere the values on the face are expressed by those inside.
+    """
+    groups = {face: [c] if isinstance(c, Condition) else list(c.values()) for face, c in boundary.items()}
+    return frozenset(face for face, group in groups.items() if order == 2 and all(c.beta != 0 for c in group))

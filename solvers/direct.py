@@ -13,7 +13,7 @@ import numpy as np
 from sciml.errors import ConfigError
 from sciml.registry import option, register
 from sciml.solvers.method import EllipticSolver, Matvec
-from sciml.solvers.modes import DifferenceModes, FourierModes, Modes, conditions_of
+from sciml.solvers.modes import FourierModes, Modes, conditions_of, difference_modes
 from sciml.solvers.spaces import GridSpace
 from sciml.solvers.structure import Structure, is_constant, is_uncoupled, separable_kind
 from sciml.types import Array
@@ -64,7 +64,7 @@ def matching_modes(space: GridSpace, structure: Structure) -> Modes | None:
     if all(space.grid.box.periodic):
         return FourierModes(space.grid)
     kind = separable_kind(structure)
-    return DifferenceModes(space.grid, conditions_of(dict(space.boundary)), space.order, kind) if kind else None
+    return difference_modes(space.grid, conditions_of(dict(space.boundary)), space.order, kind) if kind else None
 
 
 def _divide(modes: Modes, matvec: Matvec, b: Array) -> Array:

@@ -10,7 +10,7 @@ import jax.numpy as jnp
 
 from sciml.solvers.direct import matching_modes
 from sciml.solvers.method import Matvec
-from sciml.solvers.modes import DifferenceModes, FourierModes, Modes, conditions_of
+from sciml.solvers.modes import FourierModes, Modes, conditions_of, difference_modes
 from sciml.solvers.spaces import GridSpace
 from sciml.solvers.stability import norm
 from sciml.solvers.structure import Structure
@@ -41,7 +41,7 @@ def preconditioning_modes(space: GridSpace, structure: Structure) -> Modes:
         return exact
     if all(space.grid.box.periodic):
         return FourierModes(space.grid)
-    return DifferenceModes(space.grid, conditions_of(dict(space.boundary)), space.order, "compact")
+    return difference_modes(space.grid, conditions_of(dict(space.boundary)), space.order, "compact")
 
 
 def inverse_laplacian(modes: Modes) -> Matvec:

@@ -9,15 +9,17 @@ from typing import Any, Protocol, final
 import jax.numpy as jnp
 import numpy as np
 
-from sciml.boundary import Condition
+from sciml.boundary import Boundary, Condition
 from sciml.calculus import FourierBasis
 from sciml.calculus.differences import matrix
 from sciml.domain import Box, Grid
 from sciml.errors import NumericalError
+from sciml.solvers.transforms import Transform, transform_for
 from sciml.types import Array
 
-Conditions = tuple[tuple[str, float, float], ...]
-"""(face, alpha, beta) of every bounded face: what the eigenvectors depend on."""
+Conditions = tuple[tuple[str, Any, Any], ...]
+"""(face, alpha, beta) of every bounded face: what the eigenvectors depend on. Tuples of alpha and beta, one per field,
+where the fields have conditions of their own."""
 
 LARGEST_CONDITION = 1e8  # of an eigenvector basis; beyond it half of the digits are lost
 
@@ -62,11 +64,72 @@ class FourierModes:
 
 @dataclass(frozen=True, eq=False)
 class AxisModes:
-    """Eigenvectors (columns) of the second difference along one axis, their inverse, and the eigenvalues."""
+    """Eigenvectors (columns) of the second difference along one axis, their inverse, and the eigenvalues.
+
+    `transform` does the same faster on many points, if there is one.
+    """
 
     vectors: np.ndarray
     inverse: np.ndarray
     values: np.ndarray
+    transform: Transform | None = None
+
+    def forward(self, values: Any, place: int) -> Array:
+        """Coefficients along the axis `place` < 0."""
+        if self.transform is not None and self.values.size >= self.transform.worthwhile:
+            return self.transform.forward(values, place)
+        return _product(self.inverse, values, place)
+
+    def backward(self, coefficients: Any, place: int) -> Array:
+        """Values along the axis `place` < 0."""
+        if self.transform is not None and self.values.size >= self.transform.worthwhile:
+            return self.transform.backward(coefficients, place)
+        return _product(self.vectors, coefficients, place)
+
+
+def _product(rows: np.ndarray, values: Any, place: int) -> Array:
+    return jnp.moveaxis(jnp.tensordot(rows, values, axes=(1, jnp.ndim(values) + place)), 0, place)
+
+
+@final
+class FieldModes:
+    """Modes of fields that have different conditions: one basis per field, along the axis before the space axes."""
+
+    def __init__(self, bases: tuple[DifferenceModes, ...]) -> None:
+        self.bases = bases
+
+    @property
+    def eigenvalues(self) -> np.ndarray:
+        """Shape (fields, *interior)."""
+        return np.stack([basis.eigenvalues for basis in self.bases])
+
+    def forward(self, values: Any) -> Array:
+        """Field by field."""
+        return jnp.stack([basis.forward(values[i]) for i, basis in enumerate(self.bases)])
+
+    def backward(self, coefficients: Any) -> Array:
+        """Field by field."""
+        return jnp.stack([basis.backward(coefficients[i]) for i, basis in enumerate(self.bases)])
+
+
+def difference_modes(grid: Grid, conditions: Conditions, order: int, kind: str) -> DifferenceModes | FieldModes:
+    """Fast diagonalization of the Laplacian with these conditions, per field if they differ from field to field."""
+    fields = max((len(alpha) for _, alpha, _ in conditions if isinstance(alpha, tuple)), default=0)
+    natural = _natural(conditions, order)
+    if not fields:
+        return DifferenceModes(grid, conditions, order, kind, natural)
+    of_field = [tuple((face, _pick(a, i), _pick(b, i)) for face, a, b in conditions) for i in range(fields)]
+    return FieldModes(tuple(DifferenceModes(grid, own, order, kind, natural) for own in of_field))
+
+
+def _pick(value: Any, index: int) -> float:
+    return value[index] if isinstance(value, tuple) else value
+
+
+def _natural(conditions: Conditions, order: int) -> frozenset[str]:
+    """The faces that carry unknowns, as `sciml.boundary.natural_faces` has it."""
+    has_slope = {face: all(beta) if isinstance(beta, tuple) else bool(beta) for face, _, beta in conditions}
+    return frozenset(face for face, slope in has_slope.items() if order == 2 and slope)
 
 
 @final
@@ -74,12 +137,17 @@ class DifferenceModes:
     """Fast diagonalization: products of the eigenvectors of the second difference along each axis.
 
     R. E. Lynch, J. R. Rice, D. H. Thomas, Numer. Math. 6 (1964) 185. `kind` is "second" (`d.laplacian`) or
-    "compact" (`d.divergence(d.gradient(u))`), which differ for order 4.
+    "compact" (`d.divergence(d.gradient(u))`), which differ for order 4. `natural`: the faces that carry unknowns,
+    by default those whose condition has a slope, in order 2.
     """
 
-    def __init__(self, grid: Grid, conditions: Conditions, order: int, kind: str) -> None:
+    def __init__(
+        self, grid: Grid, conditions: Conditions, order: int, kind: str, natural: frozenset[str] | None = None
+    ) -> None:
+        natural = _natural(conditions, order) if natural is None else natural
         self.axes = tuple(
-            _axis_modes(_line(grid, axis), _on_axis(conditions, axis), order, kind) for axis in range(grid.dim)
+            _axis_modes(_line(grid, axis), _on_axis(conditions, axis), _of_axis(natural, axis), order, kind)
+            for axis in range(grid.dim)
         )
 
     @property
@@ -92,22 +160,25 @@ class DifferenceModes:
 
     def forward(self, values: Any) -> Array:
         """Grid values to coefficients."""
-        return self._along(values, [m.inverse for m in self.axes])
+        for axis, modes in enumerate(self.axes):
+            values = modes.forward(values, axis - len(self.axes))
+        return values
 
     def backward(self, coefficients: Any) -> Array:
         """Coefficients to real grid values."""
-        return jnp.real(self._along(coefficients, [m.vectors for m in self.axes]))
-
-    def _along(self, values: Any, matrices: list[np.ndarray]) -> Array:
-        for axis, basis in enumerate(matrices):
-            place = axis - len(matrices)
-            values = jnp.moveaxis(jnp.tensordot(basis, values, axes=(1, jnp.ndim(values) + place)), 0, place)
-        return values
+        for axis, modes in enumerate(self.axes):
+            coefficients = modes.backward(coefficients, axis - len(self.axes))
+        return jnp.real(coefficients)
 
 
-def conditions_of(boundary: dict[str, Condition]) -> Conditions:
+def conditions_of(boundary: Boundary) -> Conditions:
     """The hashable part of boundary conditions."""
-    return tuple((face, condition.alpha, condition.beta) for face, condition in boundary.items())
+    rows = []
+    for face, conditions in boundary.items():
+        group = [conditions] if isinstance(conditions, Condition) else list(conditions.values())
+        alpha, beta = tuple(c.alpha for c in group), tuple(c.beta for c in group)
+        rows.append((face, alpha[0], beta[0]) if isinstance(conditions, Condition) else (face, alpha, beta))
+    return tuple(rows)
 
 
 def _line(grid: Grid, axis: int) -> Grid:
@@ -119,12 +190,22 @@ def _on_axis(conditions: Conditions, axis: int) -> Conditions:
     return tuple((f"x{face[1]}", alpha, beta) for face, alpha, beta in conditions if face[0] == "xyz"[axis])
 
 
+def _of_axis(natural: frozenset[str], axis: int) -> frozenset[str]:
+    return frozenset(f"x{face[1]}" for face in natural if face[0] == "xyz"[axis])
+
+
 @lru_cache(maxsize=64)
-def _axis_modes(grid: Grid, conditions: Conditions, order: int, kind: str) -> AxisModes:
-    second = _second_difference(grid, conditions, order, kind)
-    if np.allclose(second, second.T, rtol=0, atol=1e-12 * np.abs(second).max()):
-        values, vectors = np.linalg.eigh((second + second.T) / 2)
-        return AxisModes(vectors, vectors.T, values)
+def _axis_modes(grid: Grid, conditions: Conditions, natural: frozenset[str], order: int, kind: str) -> AxisModes:
+    second = _second_difference(grid, conditions, natural, order, kind)
+    cells = cell_fractions_of(second.shape[0], natural)
+    root = np.sqrt(cells)
+    balanced = root[:, None] * second / root
+    if np.allclose(balanced, balanced.T, rtol=0, atol=1e-12 * np.abs(second).max()):
+        transform = transform_for(grid, conditions, natural) if order == 2 else None
+        if transform is not None:
+            return AxisModes(transform.vectors, np.linalg.inv(transform.vectors), transform.eigenvalues, transform)
+        values, vectors = np.linalg.eigh((balanced + balanced.T) / 2)
+        return AxisModes(vectors / root[:, None], vectors.T * root, values)
     values, vectors = np.linalg.eig(second)
     condition = float(np.linalg.cond(vectors))
     if condition > LARGEST_CONDITION:
@@ -137,20 +218,35 @@ def _axis_modes(grid: Grid, conditions: Conditions, order: int, kind: str) -> Ax
     return AxisModes(vectors, np.linalg.inv(vectors), values)
 
 
-def _second_difference(line: Grid, conditions: Conditions, order: int, kind: str) -> np.ndarray:
+def cell_fractions_of(unknowns: int, natural: frozenset[str]) -> np.ndarray:
+    """Cell sizes of the unknowns of one axis x in grid spacings: half a cell at a natural face."""
+    cells = np.ones(unknowns)
+    cells[0] *= 0.5 if "x-" in natural else 1.0
+    cells[-1] *= 0.5 if "x+" in natural else 1.0
+    return cells
+
+
+def _second_difference(
+    line: Grid, conditions: Conditions, natural: frozenset[str], order: int, kind: str
+) -> np.ndarray:
     """The matrix of the second derivative at the unknowns of one axis, as the finite-difference reading applies it."""
     (n,), (h,), (periodic,) = line.shape, line.spacing, line.box.periodic
     nodes, faces = (n, 0.0), (n if periodic else n - 1, 0.5)
-    if kind == "second":
+    if kind == "second" or order == 2:
         second = matrix(*nodes, *nodes, h, 2, order, periodic)
     else:
         second = matrix(*faces, *nodes, h, 1, order, periodic) @ matrix(*nodes, *faces, h, 1, order, periodic)
     if periodic:
         return second
     slopes = matrix(*nodes, *nodes, h, 1, order, False)
-    filled = np.zeros((n, n - 2))
-    filled[1:-1] = np.eye(n - 2)
+    second, filled = second.copy(), np.eye(n)
     for face, alpha, beta in conditions:
-        end, outward = (0, -slopes[0]) if face[1] == "-" else (n - 1, slopes[-1])
-        filled[end] = -beta * outward[1:-1] / (alpha + beta * outward[end])
-    return (second @ filled)[1:-1]
+        end, next_to, outward = (0, 1, -slopes[0]) if face[1] == "-" else (n - 1, n - 2, slopes[-1])
+        if face in natural:  # the mirrored point beyond the face, as the reading has it
+            second[end] = 0.0
+            second[end, [end, next_to]] = -2.0 / h**2 - 2.0 * alpha / (beta * h), 2.0 / h**2
+        else:
+            inside = np.arange(n) != end
+            filled[end] = -beta * np.where(inside, outward, 0.0) / (alpha + beta * outward[end])
+    first, last = 0 if "x-" in natural else 1, n if "x+" in natural else n - 1
+    return (second @ filled)[first:last, first:last]

@@ -7,8 +7,9 @@ from typing import Any, Protocol, final
 
 import jax.numpy as jnp
 
-from sciml.boundary import Condition
+from sciml.boundary import Boundary
 from sciml.calculus import FiniteDifference, FourierBasis, Spectral
+from sciml.calculus.finite_difference import cell_fractions, unknown_points
 from sciml.calculus.spectral import SpectralField
 from sciml.domain import Grid
 from sciml.solvers.modes import Modes
@@ -81,19 +82,22 @@ class FourierSpace:
 class GridSpace:
     """States are values at the points not on a bounded face, shape (fields, *interior), or coefficients in `modes`.
 
-    The reading is spectral where every axis is periodic, else finite differences of the given order.
+    The reading is spectral where every axis is periodic (unless `differences`), else finite differences of the given
+    order, whose faces with Neumann or Robin conditions carry unknowns in order 2.
     """
 
     def __init__(
         self,
         grid: Grid,
         names: tuple[str, ...],
-        boundary: Mapping[str, Condition],
+        boundary: Boundary,
         order: int,
         modes: Modes | None = None,
+        differences: bool = False,
     ) -> None:
         self.grid, self.names, self.boundary, self.order, self._modes = grid, names, boundary, order, modes
-        self.interior = tuple(slice(None) if p else slice(1, -1) for p in grid.box.periodic)
+        self.interior = unknown_points(grid, boundary, order)
+        self._is_spectral = all(grid.box.periodic) and not differences
 
     @property
     def is_modal(self) -> bool:
@@ -103,8 +107,13 @@ class GridSpace:
     @property
     def shape(self) -> tuple[int, ...]:
         """Shape of the unknowns at the grid points, (fields, *interior)."""
-        axes = zip(self.grid.shape, self.grid.box.periodic, strict=True)
-        return (len(self.names), *(n if periodic else n - 2 for n, periodic in axes))
+        axes = zip(self.grid.shape, self.interior, strict=True)
+        return (len(self.names), *(len(range(n)[part]) for n, part in axes))
+
+    @property
+    def fractions(self) -> Array:
+        """The share of a full cell that belongs to each unknown, shape (*interior)."""
+        return jnp.asarray(cell_fractions(self.grid, self.boundary, self.order))
 
     def encode(self, values: Any) -> Array:
         """The values at the interior points, or their coefficients."""
@@ -115,14 +124,19 @@ class GridSpace:
         """The values everywhere."""
         d = self._calculus(t)
         inside = self._points(y)
-        return inside if isinstance(d, Spectral) else d.embed(inside).raw
+        if isinstance(d, Spectral):
+            return inside
+        return jnp.stack([d.embed(inside[i], name).raw for i, name in enumerate(self.names)])
 
     def read(self, text: Text, y: Array, t: Any) -> Array:
         """Evaluate at the grid points."""
         d = self._calculus(t)
-        make = d.field if isinstance(d, Spectral) else d.embed
         inside = self._points(y)
-        terms = text({name: make(inside[i]) for i, name in enumerate(self.names)}, d)
+        fields = {
+            name: d.field(inside[i]) if isinstance(d, Spectral) else d.embed(inside[i], name)
+            for i, name in enumerate(self.names)
+        }
+        terms = text(fields, d)
         values = [jnp.broadcast_to(d.values(terms.get(n, 0.0)), self.grid.shape) for n in self.names]
         return self.encode(jnp.stack([jnp.asarray(v, inside.dtype) for v in values]))
 
@@ -130,6 +144,6 @@ class GridSpace:
         return y if self._modes is None else self._modes.backward(y)
 
     def _calculus(self, t: Any) -> Spectral | FiniteDifference:
-        if all(self.grid.box.periodic):
+        if self._is_spectral:
             return Spectral(self.grid, time=t)
         return FiniteDifference(self.grid, self.boundary, self.order, time=t)

@@ -17,8 +17,9 @@ class Darcy(Steady):
 
     Symbols: u [Pa] pressure, a [m^2/(Pa s)] permeability over viscosity, f [1/s] injection rate per volume.
     What you should see: pressure builds up where a is small; the flux -a grad u is continuous.
-    Good values: a between 0.1 and 10, f = 1 on the unit box.
-    Limits: a constant is the Poisson equation with f/a.
+    Good values: a between 0.1 and 10, f = 1 on the unit box; media of two materials, 12 and 3, or 0.1 and 1.
+    Limits: a constant is the Poisson equation with f/a. Where a jumps, differences of order 2 are right (harmonic
+    means between the grid points; place jumps midway between them), those of order 4 are not.
     Source: J. Bear, Dynamics of Fluids in Porous Media (1972), eq. (5.2.4) with H. Darcy's law.
     """
 

@@ -153,8 +153,11 @@ def test_faces_are_filled_from_the_conditions(kind, order):
         "robin": lambda i, n: robin(2.0, 0.5, float(2 * u[i] + 0.5 * n * slope[i])),
     }[kind]
     boundary = {face: make(i, normal) for face, (i, normal) in faces.items()}
-    state = FiniteDifference(grid, boundary, order).embed(jnp.asarray(u[1:-1]))
+    d = FiniteDifference(grid, boundary, order)
+    state = d.embed(jnp.asarray(u[d.interior]))
     assert_close(state.raw, u, rtol=1e-11, atol=1e-11, dtype=False)
+    assert_close(d.partial(state, 0).raw, slope, rtol=1e-10, atol=1e-10, dtype=False)
+    assert (d.interior == (slice(0, None),)) == (order == 2 and kind != "dirichlet")
 
 
 def test_wrong_use_is_answered_with_the_line_to_write():
