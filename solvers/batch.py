@@ -17,10 +17,12 @@ from sciml.functions import PlainFunction
 from sciml.problem import Problem
 from sciml.solvers.march import Schedule
 from sciml.solvers.method import Method
-from sciml.solvers.solve import check, compiled_part, plan_of, solve_traced
+from sciml.solvers.solve import check, compiled_part, place_of, plan_of, solve_traced
 from sciml.solvers.status import Status, failure
 
 CHUNK = 16
+CACHE_BYTES = 2**20  # of a core, about; the bits of a result must not depend on the machine, so it is not asked
+ARRAYS = 8  # of the size of the state that one step touches
 
 
 @dataclass(frozen=True)
@@ -52,19 +54,20 @@ def solve_batch(
     ids: Any = None,
     chunk: int = CHUNK,
 ) -> BatchSolution:
-    """Solve many problems, one after the other inside programs of `chunk` samples each.
+    """Solve many problems inside programs of `chunk` samples each, a block of them at a time.
 
     `problems` is a stacked `Problem` (see `stack`), or a function (jax-traceable) from one of the integers `ids`,
     shape (n,), to its problem. The bits of a sample do not depend on the others, on its position, or on n: the program
-    has a fixed size, works on one sample at a time (which on a CPU is also faster than a batched transform), and
-    the last chunk is filled up. Failures are values, not exceptions; raises `ConfigError` as `solve` does.
+    has a fixed size, its blocks are as large as the cache of a core holds (all at once on an accelerator), and the
+    last chunk is filled up. Failures are values, not exceptions; raises `ConfigError` as `solve` does.
     """
     make, rows = _as_function(problems, ids)
     example = jax.eval_shape(make, jax.tree.map(lambda leaf: leaf[0], rows))
     check(example, grid, method, times)
     n = len(jax.tree.leaves(rows)[0])
     shape, steps = compiled_part(method, times)
-    settings = {"make": make, "grid": grid, "method": shape, "plan": plan_of(method, times)}
+    block = block_size(grid, len(example.field_names), chunk)
+    settings = {"make": make, "grid": grid, "method": shape, "plan": plan_of(method, times), "block": block}
     parts: list[tuple[np.ndarray, Status]] = []
     for first in range(0, n, chunk):
         taken = np.minimum(np.arange(first, first + chunk), n - 1)
@@ -75,7 +78,7 @@ def solve_batch(
     failures = {}
     for position in np.flatnonzero(outcomes.code):
         one = Status(*(entry[position] for entry in outcomes))
-        error = failure(one, method, f"sample {names[position]}")
+        error = failure(one, method, f"sample {names[position]}", place_of(one, example, grid, method))
         assert error is not None
         failures[int(names[position])] = error
     fields = {name: values[..., i, *(slice(None),) * grid.dim] for i, name in enumerate(example.field_names)}
@@ -106,6 +109,22 @@ def _itself(problem: Problem) -> Problem:
     return problem
 
 
-@partial(jax.jit, static_argnames=("make", "grid", "method", "plan"))
-def _solve_chunk(rows: Any, steps: Any, *, make: Any, grid: Grid, method: Method, plan: Schedule | None) -> Any:
-    return jax.lax.map(lambda row: solve_traced(make(row), steps, grid, method, plan), rows)
+def block_size(grid: Grid, fields: int, chunk: int) -> int:
+    """How many samples are advanced at once: the largest divisor of `chunk` whose arrays fit into the cache of a core.
+
+    Small fields share the cost of a pass, large ones would push each other out of the cache.
+    """
+    if jax.default_backend() != "cpu":
+        return chunk
+    fitting = CACHE_BYTES // (ARRAYS * 8 * fields * int(np.prod(grid.shape)))
+    return max(n for n in range(1, chunk + 1) if chunk % n == 0 and n <= max(1, fitting))
+
+
+@partial(jax.jit, static_argnames=("make", "grid", "method", "plan", "block"))
+def _solve_chunk(
+    rows: Any, steps: Any, *, make: Any, grid: Grid, method: Method, plan: Schedule | None, block: int
+) -> Any:
+    def one(row: Any) -> Any:
+        return solve_traced(make(row), steps, grid, method, plan)
+
+    return jax.lax.map(one, rows) if block == 1 else jax.lax.map(one, rows, batch_size=block)
