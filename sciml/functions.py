@@ -10,6 +10,7 @@ from typing import Any, TypeAlias
 import jax
 import jax.numpy as jnp
 
+from sciml.errors import ConfigError
 from sciml.types import Array, ArrayLike, Float
 
 Function: TypeAlias = Callable[..., Any]
@@ -52,11 +53,24 @@ def evaluate(function: Function, x: Float[Array, " dim"], t: Any = None) -> Any:
 
 
 def evaluate_on(function: Function, points: ArrayLike, t: Any = None) -> Float[Array, "*shape"]:
-    """Values at many points of shape (*shape, dim): shape (*shape,)."""
+    """Values at many points of shape (*shape, dim): shape (*shape,); values that already have this shape are kept."""
     points = jnp.asarray(points)
+    if is_sampled(function):
+        return _kept(function, points.shape[:-1])
     flat = points.reshape(-1, points.shape[-1])
     values = jax.vmap(lambda x: jnp.asarray(evaluate(function, x, t), dtype=flat.dtype))(flat)
     return values.reshape(points.shape[:-1])
+
+
+def _kept(values: Any, shape: tuple[int, ...]) -> Array:
+    if tuple(jnp.shape(values)) != shape:
+        raise ConfigError(
+            "sampled values have to stand on the grid in use",
+            expected=f"shape {shape}",
+            got=f"shape {tuple(jnp.shape(values))}",
+            fix="sciml.sampling.GridFunction(their_grid, values), which interpolates",
+        )
+    return jnp.asarray(values)
 
 
 def is_sampled(coefficient: Coefficient) -> bool:
