@@ -66,6 +66,11 @@ class Scheme(Method):
     def check(self, problem: Any, grid: Grid) -> None:
         """Raises `ConfigError` for a problem or a grid that the method is not made for; values may be abstract."""
 
+    def explain(self, problem: Any, grid: Grid, place: int) -> str:
+        """The `place` of a `Status` in words, such as "in cell 12 at x = 0.31"."""
+        del problem, grid, place
+        return ""
+
     @abc.abstractmethod
     def march_plainly(self, problem: Any, grid: Grid, plan: Any) -> Array:
         """The saved values with `plan.steps` steps per saved time, differentiable; a failure shows as NaN."""
@@ -76,13 +81,17 @@ class Scheme(Method):
 
 
 class EllipticSolver(Method):
-    """A solver of the linear systems that a steady problem consists of (Newton's method if it is nonlinear)."""
+    """A solver of the linear systems that a steady problem consists of (Newton's method if it is nonlinear).
+
+    `uses_differences`: also on periodic boxes, where the others read the equation by Fourier series.
+    """
 
     difference_order: int
     tolerance: float
     max_iterations: int
     needs_symmetry: ClassVar[bool]
     iterates: ClassVar[bool] = True
+    uses_differences: ClassVar[bool] = False
 
     @property
     def order(self) -> int:
@@ -90,5 +99,5 @@ class EllipticSolver(Method):
         return self.difference_order
 
     @abc.abstractmethod
-    def linear_solver(self, space: Any, structure: Any) -> Callable[[Matvec, Array], tuple[Array, Array]]:
+    def linear_solver(self, system: Any) -> Callable[[Matvec, Array], tuple[Array, Array]]:
         """A function (matvec, right-hand side) -> (solution, iterations as a float), transposable by jax."""

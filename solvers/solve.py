@@ -49,7 +49,8 @@ def solve(problem: Problem, grid: Grid, method: Method, *, times: Any = None) ->
     """
     check(problem, grid, method, times)
     values, outcome = solve_watched(problem, grid, method, times)
-    error = failure(outcome, method, f"the problem of {type(problem.equation).__name__}")
+    where = place_of(outcome, problem, grid, method)
+    error = failure(outcome, method, f"the problem of {type(problem.equation).__name__}", where)
     if error is not None:
         raise error
     fields = {name: values[..., i, *(slice(None),) * grid.dim] for i, name in enumerate(problem.field_names)}
@@ -78,6 +79,12 @@ def solve_watched(problem: Problem, grid: Grid, method: Method, times: Any) -> t
     """All fields in one array, shape (T, fields, *grid.shape) or (fields, *grid.shape), with the outcome as a value."""
     shape, steps = compiled_part(method, times)
     return _solve_compiled(problem, steps, grid=grid, method=shape, plan=plan_of(method, times))
+
+
+def place_of(outcome: Status, problem: Problem, grid: Grid, method: Method) -> str:
+    """Where in space a failure was seen first, "" if that is not known."""
+    place = int(np.asarray(outcome.place))
+    return method.explain(problem, grid, place) if isinstance(method, Scheme) and place >= 0 else ""
 
 
 def compiled_part(method: Method, times: Any) -> tuple[Method, int]:

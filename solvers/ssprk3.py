@@ -9,6 +9,9 @@ from sciml.registry import option, register
 from sciml.solvers.method import Matvec, Rate, TimeStepper
 from sciml.types import Array
 
+STAGES = ((0.0, 1.0, 0.0), (0.75, 0.25, 1.0), (1 / 3, 2 / 3, 0.5))
+"""(weight of the state at the start, of the Euler step from the last stage, time of that step) of each stage."""
+
 
 @register("method", "ssprk3")
 @final

@@ -1,0 +1,1 @@
+"""Finite volumes for conservation laws: averages over cells, changed by what passes through their faces."""
