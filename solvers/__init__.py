@@ -5,6 +5,7 @@ from sciml.solvers.batch import BatchSolution, solve_batch, stack
 from sciml.solvers.bicgstab import Bicgstab
 from sciml.solvers.conjugate_gradient import ConjugateGradient
 from sciml.solvers.direct import Direct
+from sciml.solvers.etdrk2 import Etdrk2
 from sciml.solvers.etdrk4 import Etdrk4
 from sciml.solvers.exact import ExactSolution, exact_solution
 from sciml.solvers.imex import Imex
@@ -21,6 +22,7 @@ __all__ = [
     "ConjugateGradient",
     "Direct",
     "EllipticSolver",
+    "Etdrk2",
     "Etdrk4",
     "ExactSolution",
     "Imex",

@@ -8,16 +8,17 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
-import numpy as np
 
+from sciml.boundary import all_conditions
 from sciml.domain import Grid
 from sciml.equations.base import Evolution, remainder, stiff_part
 from sciml.errors import ConfigError
 from sciml.functions import takes_time
 from sciml.problem import Problem
+from sciml.solvers.blocks import Blocks
+from sciml.solvers.field_modes import kinds_of, modes_for
 from sciml.solvers.linear import Dense, Diagonal
 from sciml.solvers.method import Rate, TimeStepper
-from sciml.solvers.modes import DifferenceModes, conditions_of
 from sciml.solvers.spaces import FourierSpace, GridSpace
 from sciml.solvers.structure import (
     Structure,
@@ -32,6 +33,9 @@ from sciml.types import Array
 
 MOST_DENSE_UNKNOWNS = 1024
 
+Linear = Diagonal | Blocks | Dense
+"""The stiff part made discrete: a factor per mode, a matrix of the fields per mode, or dense matrices."""
+
 
 @dataclass(frozen=True, eq=False)
 class Discretized:
@@ -41,7 +45,7 @@ class Discretized:
     """
 
     space: FourierSpace | GridSpace
-    linear: Diagonal | Dense | None
+    linear: Linear | None
     rate: Rate
     initial: Array
     has_rate: bool
@@ -71,10 +75,11 @@ def discretize(problem: Problem, grid: Grid, method: TimeStepper) -> Discretized
 
 
 def _bounded_space(problem: Problem, grid: Grid, method: TimeStepper, stiff: Structure) -> GridSpace:
-    kind, order = separable_kind(stiff), method.difference_order
-    use_modes = method.treats_linear_part and kind is not None and is_constant(stiff)
-    modes = DifferenceModes(grid, conditions_of(problem.boundary), order, kind) if use_modes and kind else None
-    return GridSpace(grid, problem.field_names, problem.boundary, order, modes)
+    kind, order, names, boundary = separable_kind(stiff), method.difference_order, problem.field_names, problem.boundary
+    one_basis = is_uncoupled(stiff) or len(set(kinds_of(boundary, names))) == 1
+    use_modes = method.treats_linear_part and is_constant(stiff) and one_basis
+    modes = modes_for(grid, boundary, names, order, kind) if use_modes and kind else None
+    return GridSpace(grid, names, boundary, order, modes)
 
 
 def _check_stiff(equation: Evolution, stiff: Structure) -> None:
@@ -94,14 +99,6 @@ def _check_stiff(equation: Evolution, stiff: Structure) -> None:
             reason="exponential and IMEX methods multiply each mode by a factor, which loses what is added to it",
             fix="move the constant to `nonstiff`, or use method: {kind: rk4}",
         )
-    if not is_uncoupled(stiff):
-        coupled = {field: sorted(trace.depends - {field}) for field, trace in stiff.items() if trace.depends - {field}}
-        raise ConfigError(
-            f"the stiff part of {name} couples its fields",
-            expected="a stiff term of each field that contains that field only",
-            got=", ".join(f"{field} with {', '.join(others)}" for field, others in coupled.items()),
-            fix="move the coupling to `nonstiff`, or use method: {kind: rk4}",
-        )
 
 
 def _stiff_text(problem: Problem) -> Callable[[dict[str, Any], Any], Any]:
@@ -110,46 +107,57 @@ def _stiff_text(problem: Problem) -> Callable[[dict[str, Any], Any], Any]:
 
 def _linear_part(
     problem: Problem, space: FourierSpace | GridSpace, stiff: Structure
-) -> tuple[Diagonal | Dense, Callable[[Any], Any]]:
+) -> tuple[Linear, Callable[[Any], Any]]:
     """L, and what the conditions on the faces add to it: t -> state."""
     text = _stiff_text(problem)
     unit = space.encode(jnp.zeros((len(space.names), *space.grid.shape)))
+    coupled = not is_uncoupled(stiff)
     if isinstance(space, FourierSpace):
-        symbol = space.read(text, jnp.ones_like(unit), 0.0)
         is_real = not derivatives(stiff) & {"first", "odd"}
-        return Diagonal(symbol.real if is_real else symbol), lambda t: 0.0
+        symbol = _symbol(lambda y: space.read(text, y, 0.0), unit, coupled)
+        symbol = symbol.real if is_real else symbol
+        return Blocks(symbol) if coupled else Diagonal(symbol), lambda t: 0.0
     offset = _offset(problem, space, unit)
 
     def apply(y: Array) -> Array:
         return jax.jvp(lambda v: space.read(text, v, 0.0), (unit,), (y,))[1]
 
     if space.is_modal:
-        return Diagonal(apply(jnp.ones_like(unit))), offset
-    return Dense(_matrices(apply, unit)), offset
+        symbol = _symbol(apply, unit, coupled)
+        return Blocks(symbol) if coupled else Diagonal(symbol), offset
+    return Dense(_matrices(apply, unit, coupled)), offset
+
+
+def _symbol(apply: Callable[[Array], Array], unit: Array, coupled: bool) -> Array:
+    """The factor of each field and mode, or the matrix of each mode: column j is what field j alone gives."""
+    if not coupled:
+        return apply(jnp.ones_like(unit))
+    return jnp.stack([apply(unit.at[j].set(1.0)) for j in range(unit.shape[0])], axis=1)
 
 
 def _offset(problem: Problem, space: GridSpace, zero: Array) -> Callable[[Any], Array]:
     text = _stiff_text(problem)
-    moving = any(callable(c.value) and takes_time(c.value) for c in problem.boundary.values())
+    moving = any(callable(c.value) and takes_time(c.value) for c in all_conditions(problem.boundary))
     if moving:
         return lambda t: space.read(text, zero, t)
     constant = space.read(text, zero, 0.0)
     return lambda t: constant
 
 
-def _matrices(apply: Callable[[Array], Array], zero: Array) -> Array:
-    """The matrix of each field, shape (fields, n, n)."""
-    fields, n = zero.shape[0], int(np.prod(zero.shape[1:]))
+def _matrices(apply: Callable[[Array], Array], zero: Array, coupled: bool) -> Array:
+    """The matrix of each field, shape (fields, n, n), or that of all together, shape (1, fields n, fields n)."""
+    groups = 1 if coupled else zero.shape[0]
+    n = zero.size // groups
     if n > MOST_DENSE_UNKNOWNS:
         raise ConfigError(
             "this stiff part has no fast diagonalization on a bounded box",
-            expected=f"at most {MOST_DENSE_UNKNOWNS} unknowns per field for the dense treatment",
+            expected=f"at most {MOST_DENSE_UNKNOWNS} unknowns per system of equations for the dense treatment",
             got=f"{n} unknowns",
             reason="it contains derivatives other than d.laplacian or d.divergence(d.gradient(u))",
             fix="method: {kind: rk4}, a smaller grid, or move the term to `nonstiff` or `flux`",
         )
-    basis = jnp.eye(n).reshape(n, 1, *zero.shape[1:]) * jnp.ones((1, fields) + (1,) * (zero.ndim - 1))
-    return jnp.moveaxis(jax.vmap(apply)(basis).reshape(n, fields, n), 0, 2)
+    basis = jnp.broadcast_to(jnp.eye(n)[:, None], (n, groups, n)).reshape(n, *zero.shape)
+    return jnp.moveaxis(jax.vmap(apply)(basis).reshape(n, groups, n), 0, 2)
 
 
 def _explicit_rate(problem: Problem, space: FourierSpace | GridSpace, constant: Callable[[Any], Any]) -> Rate:

@@ -60,13 +60,16 @@ class Diagonal:
 @final
 @dataclass(frozen=True)
 class Dense:
-    """L as one matrix per field, shape (fields, n, n), for operators that no basis at hand diagonalizes."""
+    """L as one matrix per field, shape (fields, n, n), for operators that no basis at hand diagonalizes.
+
+    Where it couples the fields it is one matrix of all unknowns, shape (1, fields n, fields n).
+    """
 
     matrix: Array
 
     def act(self, function: Array, y: Array) -> Array:
         """A function of L applied to a state."""
-        return jnp.einsum("fij,fj->fi", function, y.reshape(y.shape[0], -1)).reshape(y.shape)
+        return jnp.einsum("fij,fj->fi", function, y.reshape(function.shape[0], -1)).reshape(y.shape)
 
     def apply(self, y: Array) -> Array:
         """L y."""

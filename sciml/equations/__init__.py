@@ -11,34 +11,74 @@ if TYPE_CHECKING:
     from sciml.equations.advection import Advection
     from sciml.equations.allen_cahn import AllenCahn
     from sciml.equations.burgers import Burgers
+    from sciml.equations.cahn_hilliard import CahnHilliard
     from sciml.equations.darcy import Darcy
+    from sciml.equations.fisher_kpp import FisherKpp
+    from sciml.equations.fitzhugh_nagumo import FitzHughNagumo
+    from sciml.equations.ginzburg_landau import GinzburgLandau
+    from sciml.equations.gray_scott import GrayScott
     from sciml.equations.heat import Heat
+    from sciml.equations.helmholtz import Helmholtz
+    from sciml.equations.korteweg_de_vries import KortewegDeVries
     from sciml.equations.kuramoto_sivashinsky import KuramotoSivashinsky
+    from sciml.equations.maxwell import MaxwellTE, MaxwellTM
+    from sciml.equations.navier_stokes import NavierStokes2D, NavierStokes3D
+    from sciml.equations.navier_stokes_vorticity import NavierStokesVorticity
     from sciml.equations.poisson import Poisson
+    from sciml.equations.schroedinger import Schroedinger
+    from sciml.equations.wave import Wave
 
 _MODULES = {
     "Advection": "advection",
     "AllenCahn": "allen_cahn",
     "Burgers": "burgers",
+    "CahnHilliard": "cahn_hilliard",
     "Darcy": "darcy",
+    "FisherKpp": "fisher_kpp",
+    "FitzHughNagumo": "fitzhugh_nagumo",
+    "GinzburgLandau": "ginzburg_landau",
+    "GrayScott": "gray_scott",
     "Heat": "heat",
+    "Helmholtz": "helmholtz",
+    "KortewegDeVries": "korteweg_de_vries",
     "KuramotoSivashinsky": "kuramoto_sivashinsky",
+    "MaxwellTE": "maxwell",
+    "MaxwellTM": "maxwell",
+    "NavierStokes2D": "navier_stokes",
+    "NavierStokes3D": "navier_stokes",
+    "NavierStokesVorticity": "navier_stokes_vorticity",
     "Poisson": "poisson",
+    "Schroedinger": "schroedinger",
+    "Wave": "wave",
 }
 
 __all__ = [
     "Advection",
     "AllenCahn",
     "Burgers",
+    "CahnHilliard",
     "Darcy",
     "Equation",
     "Evolution",
     "Field",
     "FieldSet",
+    "FisherKpp",
+    "FitzHughNagumo",
+    "GinzburgLandau",
+    "GrayScott",
     "Heat",
+    "Helmholtz",
+    "KortewegDeVries",
     "KuramotoSivashinsky",
+    "MaxwellTE",
+    "MaxwellTM",
+    "NavierStokes2D",
+    "NavierStokes3D",
+    "NavierStokesVorticity",
     "Poisson",
+    "Schroedinger",
     "Steady",
+    "Wave",
     "equation",
     "field_names",
     "parameter",

@@ -20,7 +20,7 @@ from sciml.problem import make_problem
 from sciml.solvers import EllipticSolver, TimeStepper, integrate, solve
 
 NAMES = registry.names("method")
-SHIPPED = {"etdrk4", "imex", "rk4", "ssprk3", "direct", "conjugate_gradient", "bicgstab"}
+SHIPPED = {"etdrk2", "etdrk4", "imex", "rk4", "ssprk3", "direct", "conjugate_gradient", "bicgstab"}
 TIMES = (0.05, 0.1)
 
 
