@@ -38,6 +38,11 @@ def layout(train: int = 12, validation: int = 3, test: int = 5, **changes: Any) 
     return Layout(**{**values, **changes})
 
 
+def places() -> list[tuple[str, str]]:
+    """(group, name) of every variable in a file."""
+    return [(group, variable.name) for group, variable in layout()]
+
+
 def sample(number: int) -> dict[str, np.ndarray]:
     """One sample, a function of its id alone."""
     random = np.random.default_rng([7, number])

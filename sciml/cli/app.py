@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 
 import typer
 
-from sciml.cli import cluster, inspection, planning, stages, starting
+from sciml.cli import cluster, data, inspection, planning, stages, starting
 from sciml.cli.guard import guarded
 
 HELP = """Physics-informed scientific machine learning: from one YAML recipe to a surrogate in your code.
@@ -19,7 +20,9 @@ COMMANDS = {
     "Many runs, clusters": (planning.plan, cluster.sweep, cluster.submit),
     "Use and check": (inspection.predict, inspection.info, inspection.verify),
 }
-NAMES = {starting.list_components: "list"}
+GROUPS = {"data": (data.HELP, "Use and check", data.COMMANDS)}
+"""Name of a command that has commands of its own: (help, panel, those commands)."""
+NAMES: dict[Callable[..., None], str] = {starting.list_components: "list"}
 
 
 def _application() -> typer.Typer:
@@ -36,6 +39,11 @@ def _application() -> typer.Typer:
         for command in commands:
             name = NAMES.get(command, command.__name__)
             application.command(name, rich_help_panel=panel)(guarded(command))
+    for name, (text, panel, commands) in GROUPS.items():
+        group = typer.Typer(help=text, no_args_is_help=True, pretty_exceptions_enable=False, rich_markup_mode=None)
+        for command in commands:
+            group.command(NAMES.get(command, command.__name__))(guarded(command))
+        application.add_typer(group, name=name, rich_help_panel=panel)
     return application
 
 

@@ -147,6 +147,12 @@ def _is_data(path: Path) -> bool:
     return (path / MANIFEST).is_file() and _manifest(path).get("format") == DATA_FORMAT
 
 
+def _is_data_file(path: Path) -> bool:
+    from sciml.data import onefile
+
+    return path.is_file() and path.suffix in FILES and onefile.is_one_file(path)
+
+
 def _is_surrogate(path: Path) -> bool:
     return (path / MANIFEST).is_file() and not _is_data(path)
 
@@ -169,12 +175,27 @@ def _run_lines(path: Path) -> Iterator[str]:
 
 def _data_lines(path: Path) -> Iterator[str]:
     manifest = _manifest(path)
-    layout = manifest["layout"]
     state = "complete" if manifest["complete"] else "INCOMPLETE: give the same `sciml generate` command again"
     yield f"data set of {manifest['samples']} samples in {len(manifest['shards'])} shards, {state}"
+    yield from _content_lines(path, manifest)
+
+
+def _data_file_lines(path: Path) -> Iterator[str]:
+    from sciml.data import onefile
+
+    manifest = onefile.told(path)
+    yield f"data set of {manifest['samples']} samples in one file (`sciml data check` verifies it)"
+    yield from _content_lines(path, manifest)
+
+
+def _content_lines(path: Path, manifest: Mapping[str, Any]) -> Iterator[str]:
+    layout = manifest["layout"]
     yield f"size: {_size(path)}; fingerprint: {manifest['fingerprint'][:12]}"
     for group in ("inputs", "outputs", "parameters", "quantities"):
         yield from (f"{group}: {_variable(variable)}" for variable in layout.get(group, ()))
+    yield from (_axis(axis, points) for axis, points in layout.get("coordinates", {}).items())
+    if layout.get("splits"):
+        yield f"splits: {', '.join(f'{name} {count}' for name, count in layout['splits'].items())}"
     for key, value in {**manifest["provenance"], **manifest["notes"]}.items():
         if "\n" not in str(value):  # the text of the recipe stays in the file
             yield f"{key}: {value}"
@@ -202,6 +223,7 @@ def _recipe_lines(path: Path) -> Iterator[str]:
 READERS: tuple[tuple[Callable[[Path], bool], Callable[[Path], Iterator[str]]], ...] = (
     (_is_run, _run_lines),
     (_is_data, _data_lines),
+    (_is_data_file, _data_file_lines),
     (_is_surrogate, _surrogate_lines),
     (_is_recipe, _recipe_lines),
 )
@@ -223,6 +245,12 @@ def _variable(variable: Mapping[str, Any]) -> str:
     low, high = variable.get("low"), variable.get("high")
     seen = f", seen {low:.3g} to {high:.3g}" if isinstance(low, int | float) and isinstance(high, int | float) else ""
     return f"{variable['name']} ({shape}) [{variable.get('unit', '1')}]{seen}"
+
+
+def _axis(name: str, axis: Mapping[str, Any]) -> str:
+    values, periodic = axis["values"], ", periodic" if axis.get("periodic") else ""
+    ends = f" from {values[0]:.6g} to {values[-1]:.6g}" if values else ""
+    return f"axis: {name} ({len(values)} points{ends}{periodic}) [{axis.get('unit', '1')}]"
 
 
 def _size(path: Path) -> str:

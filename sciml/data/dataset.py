@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from sciml.data import cache, manifest, remote
+from sciml.data import cache, manifest, onefile, remote
 from sciml.data.layout import Layout
 from sciml.data.loader import Batch, Batches
 from sciml.data.shard import Identity, read_ids
@@ -42,6 +42,7 @@ class Dataset:
         self.provenance = dict(provenance or {})
         self._splits = {s: np.asarray(layout.ids(s), np.int64) for s in layout.splits}
         self._splits.update({s: np.asarray(rows, np.int64) for s, rows in (splits or {}).items()})
+        self.identity: Identity | None = None
         self._memory = memory
         self._columns: dict[str, np.ndarray] = {}
 
@@ -49,15 +50,24 @@ class Dataset:
     def open(cls, folder: str | Path, *, memory: int = MEMORY_BYTES) -> Dataset:
         """Open generated data; every file is hashed first (again only after a change).
 
-        `folder` may be an address in an object store (`s3://bucket/data`). Shards are read from copies on this node
-        where it keeps such (`sciml.data.cache`). Raises DataError (no data, incomplete, a shard missing, cut off or
-        of another layout) or IntegrityError (a shard or the manifest altered), naming the file.
+        `folder` may be the one file that `sciml data merge` made of it, or an address in an object store
+        (`s3://bucket/data`). Shards are read from copies on this node where it keeps such (`sciml.data.cache`).
+        Raises DataError (no data, incomplete, a shard missing, cut off or of another layout) or IntegrityError (a
+        shard or the manifest altered), naming the file.
         """
+        if not remote.is_remote(folder) and Path(folder).is_file():
+            return cls.of_identity(*onefile.verified(Path(folder)), name=str(folder), memory=memory)
         found, places = _found(folder)
-        identity = found.identity
-        pieces = [_piece(places[shard.file], shard.ids, identity) for shard in found.shards]
+        pieces = [_piece(places[shard.file], shard.ids, found.identity) for shard in found.shards]
+        return cls.of_identity(found.identity, HDF5Storage(pieces), name=str(folder), memory=memory)
+
+    @classmethod
+    def of_identity(cls, identity: Identity, storage: Storage, *, name: str, memory: int = MEMORY_BYTES) -> Dataset:
+        """Generated data that were verified before; `identity` is kept."""
         provenance = {**identity.notes, **identity.provenance, "fingerprint": identity.fingerprint}
-        return cls(identity.layout, HDF5Storage(pieces), name=str(folder), provenance=provenance, memory=memory)
+        dataset = cls(identity.layout, storage, name=name, provenance=provenance, memory=memory)
+        dataset.identity = identity
+        return dataset
 
     def __len__(self) -> int:
         return self.layout.samples

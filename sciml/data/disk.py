@@ -40,7 +40,7 @@ def write_atomically(path: Path, content: bytes) -> None:
             stream.flush()
             os.fsync(stream.fileno())
         os.replace(part, path)
-        _sync_folder(path.parent)
+        sync_folder(path.parent)
     except OSError as error:
         with contextlib.suppress(OSError):
             part.unlink(missing_ok=True)
@@ -118,7 +118,8 @@ def _broken(path: Path, error: OSError) -> DataError:
     )
 
 
-def _sync_folder(folder: Path) -> None:
+def sync_folder(folder: Path) -> None:
+    """Let the names in a folder reach the disk."""
     descriptor = os.open(folder, os.O_RDONLY)
     try:
         os.fsync(descriptor)

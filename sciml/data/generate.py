@@ -10,8 +10,10 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
+from sciml.data import master
 from sciml.data import provenance as origin
 from sciml.data.layout import Layout, fingerprint
+from sciml.data.manifest import Manifest
 from sciml.data.plan import Plan, make_plan, sole_owner
 from sciml.data.ranks import Ranks
 from sciml.data.shard import Identity, finite_count
@@ -84,13 +86,20 @@ def generate(
         writer = ShardWriter(folder, f"shard-{plan.number:03d}-{ranks.rank:04d}", plan.manifest.identity)
         failed, error = _compute(plan, simulate, writer, ranks, progress)
         shards = [shard for part in ranks.gather(writer.shards) for shard in part]
-        ranks.on_first(lambda: plan.manifest.adding(shards).save(folder))
+        ranks.on_first(lambda: _close(folder, plan.manifest.adding(shards), bool(shards)))
         ranks.agree(error)
     _report_failed({i: why for part in ranks.gather(failed) for i, why in part.items()}, layout.samples)
     computed = sum(len(shard.ids) for shard in shards)
     written = sum(shard.bytes for shard in shards)
     found = len(plan.manifest.ids) - adopted
     return Generated(computed, found, adopted, written, time.perf_counter() - started)
+
+
+def _close(folder: Path, known: Manifest, changed: bool) -> None:
+    """The manifest, and the file that shows all shards as one."""
+    known.save(folder)
+    if changed or not (folder / master.FILE).exists():
+        master.write(folder, known)
 
 
 def _noted(notes: Mapping[str, Any] | Callable[[], Mapping[str, Any]] | None) -> dict[str, Any]:

@@ -31,7 +31,7 @@ class Shard:
 
     def to_json(self) -> dict[str, Any]:
         """Plain values; ids as inclusive ranges `[first, last]`."""
-        return {"file": self.file, "sha256": self.sha256, "bytes": self.bytes, "ids": _ranges(self.ids)}
+        return {"file": self.file, "sha256": self.sha256, "bytes": self.bytes, "ids": as_ranges(self.ids)}
 
     @classmethod
     def from_json(cls, value: Mapping[str, Any]) -> Shard:
@@ -65,40 +65,33 @@ class Manifest:
 
     def save(self, folder: Path) -> None:
         """Write `manifest.json` atomically. Raises StorageError when the disk is full."""
-        identity = self.identity
         value = {
-            "format": FORMAT,
-            "format_version": VERSION,
-            "fingerprint": identity.fingerprint,
-            "samples": identity.layout.samples,
+            **described(self.identity),
             "complete": not self.missing,
             "chunk": self.chunk,
-            "layout": identity.layout.to_json(),
-            "provenance": dict(identity.provenance),
-            "notes": dict(identity.notes),
             "shards": [shard.to_json() for shard in self.shards],
         }
         text = json.dumps(value, indent=1, default=str)
         disk.write_atomically(folder / FILE, text.encode())
 
 
-def load(folder: Path) -> Manifest:
-    """Read `manifest.json`. Raises DataError when missing or unreadable, IntegrityError when altered."""
-    path = folder / FILE
-    try:
-        value = json.loads(path.read_text())
-        layout = Layout.from_json(value["layout"])
-        identity = Identity(layout, value["provenance"], value["notes"], value["fingerprint"])
-        manifest = Manifest(identity, value["chunk"], tuple(Shard.from_json(s) for s in value["shards"]))
-    except FileNotFoundError as error:
-        raise DataError(
-            f"{folder} is no data set",
-            expected=f"a folder with {FILE}",
-            got="no such folder" if not folder.is_dir() else sorted(p.name for p in folder.iterdir())[:8],
-            fix="give the folder that `sciml generate` wrote",
-        ) from error
-    except (ValueError, KeyError, TypeError, UnicodeDecodeError) as error:
-        raise DataError(f"{path} cannot be read", reason=f"{type(error).__name__}: {error}") from error
+def described(identity: Identity) -> dict[str, Any]:
+    """What the data are, as plain values: the manifest without the files."""
+    return {
+        "format": FORMAT,
+        "format_version": VERSION,
+        "fingerprint": identity.fingerprint,
+        "samples": identity.layout.samples,
+        "layout": identity.layout.to_json(),
+        "provenance": dict(identity.provenance),
+        "notes": dict(identity.notes),
+    }
+
+
+def identity_of(value: Mapping[str, Any], path: Path) -> Identity:
+    """Inverse of `described`. Raises KeyError or TypeError for another shape, IntegrityError when altered."""
+    layout = Layout.from_json(value["layout"])
+    identity = Identity(layout, value["provenance"], value["notes"], value["fingerprint"])
     if value.get("format_version") != VERSION:
         raise DataError(f"{path} has another format version", expected=VERSION, got=value.get("format_version"))
     if fingerprint(layout, identity.provenance) != identity.fingerprint:
@@ -108,7 +101,25 @@ def load(folder: Path) -> Manifest:
             got=fingerprint(layout, identity.provenance),
             fix="restore the file, or generate the data again",
         )
-    return manifest
+    return identity
+
+
+def load(folder: Path) -> Manifest:
+    """Read `manifest.json`. Raises DataError when missing or unreadable, IntegrityError when altered."""
+    path = folder / FILE
+    try:
+        value = json.loads(path.read_text())
+        shards = tuple(Shard.from_json(s) for s in value["shards"])
+        return Manifest(identity_of(value, path), value["chunk"], shards)
+    except FileNotFoundError as error:
+        raise DataError(
+            f"{folder} is no data set",
+            expected=f"a folder with {FILE}",
+            got="no such folder" if not folder.is_dir() else sorted(p.name for p in folder.iterdir())[:8],
+            fix="give the folder that `sciml generate` wrote",
+        ) from error
+    except (ValueError, KeyError, TypeError, UnicodeDecodeError) as error:
+        raise DataError(f"{path} cannot be read", reason=f"{type(error).__name__}: {error}") from error
 
 
 def verify(folder: Path, manifest: Manifest) -> None:
@@ -188,8 +199,8 @@ def _refuse_repeated(folder: Path | str, manifest: Manifest) -> None:
         )
 
 
-def _ranges(ids: tuple[int, ...]) -> list[list[int]]:
-    """Consecutive ids as inclusive ranges, keeping their order."""
+def as_ranges(ids: tuple[int, ...]) -> list[list[int]]:
+    """Consecutive ids as inclusive ranges, in the order given."""
     if not ids:
         return []
     breaks = np.flatnonzero(np.diff(np.asarray(ids)) != 1) + 1

@@ -40,22 +40,17 @@ def image(identity: Identity, ids: Sequence[int], arrays: Mapping[str, np.ndarra
     """The bytes of a shard with samples `ids`; `arrays[name]` has shape (len(ids), *variable.shape)."""
     layout = identity.layout
     with h5py.File("shard", "w", driver="core", backing_store=False) as file:
-        _write_attributes(file, identity)
-        for axis, coordinate in layout.coordinates.items():
-            stored = file.create_dataset(f"coordinates/{axis}", data=np.asarray(coordinate.values))
-            stored.attrs["unit"] = coordinate.unit
-            stored.attrs["periodic"] = coordinate.periodic
-            if coordinate.period is not None:
-                stored.attrs["period"] = coordinate.period
+        write_header(file, identity)
         for group, variable in layout:
-            _write_variable(file, group, variable, layout.dtype, arrays[variable.name])
+            create_variable(file, group, variable, layout.dtype, len(ids), arrays[variable.name])
         file.create_dataset(SAMPLE_IDS, data=np.asarray(ids, np.int64), chunks=(len(ids),), fletcher32=True)
         file.attrs["complete"] = True
         file.flush()
         return file.id.get_file_image()
 
 
-def _write_attributes(file: h5py.File, identity: Identity) -> None:
+def write_header(file: h5py.File, identity: Identity) -> None:
+    """Everything but the samples: attributes, layout, provenance and coordinates."""
     file.attrs["format"] = FORMAT
     file.attrs["format_version"] = VERSION
     file.attrs["fingerprint"] = identity.fingerprint
@@ -67,12 +62,28 @@ def _write_attributes(file: h5py.File, identity: Identity) -> None:
             file.create_dataset(f"provenance/{key}", data=plain)
         else:
             file.attrs[key] = plain
+    for axis, coordinate in identity.layout.coordinates.items():
+        stored = file.create_dataset(f"coordinates/{axis}", data=np.asarray(coordinate.values))
+        stored.attrs["unit"] = coordinate.unit
+        stored.attrs["periodic"] = coordinate.periodic
+        if coordinate.period is not None:
+            stored.attrs["period"] = coordinate.period
 
 
-def _write_variable(file: h5py.File, group: str, variable: Variable, dtype: str, values: np.ndarray) -> None:
-    chunk = (1, *variable.shape) if variable.shape else (len(values),)
+def create_variable(
+    file: h5py.File, group: str, variable: Variable, dtype: str, samples: int, values: np.ndarray | None = None
+) -> h5py.Dataset:
+    """The data set of one variable, (samples, *shape), one sample per chunk; NaN where nothing is written."""
+    chunk = (1, *variable.shape) if variable.shape else (samples,)
     options = {"chunks": chunk, "fletcher32": True, "fillvalue": np.nan}
-    stored = file.create_dataset(f"{group}/{variable.name}", data=values, dtype=dtype, **options)
+    shape = (samples, *variable.shape)
+    stored = file.create_dataset(f"{group}/{variable.name}", shape, dtype=dtype, data=values, **options)
+    describe_variable(stored, variable)
+    return stored
+
+
+def describe_variable(stored: h5py.Dataset, variable: Variable) -> None:
+    """Unit, axes and role as attributes."""
     stored.attrs["unit"] = variable.unit
     stored.attrs["axes"] = ["sample", *variable.axes]
     stored.attrs["role"] = variable.role

@@ -1,0 +1,72 @@
+"""All shards of a data set into one HDF5 file, a few samples in memory at a time."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+
+import h5py
+import numpy as np
+
+from sciml.data import disk
+from sciml.data.dataset import Dataset
+from sciml.data.layout import SAMPLE_IDS
+from sciml.data.manifest import described
+from sciml.data.onefile import HASH, MANIFEST, content_hash, refuse_existing, verified, write_hdf5
+from sciml.data.shard import create_variable, write_header
+from sciml.errors import DataError, SciMLError
+
+
+@dataclass(frozen=True)
+class Merged:
+    """One finished file: its samples and size, the sha256 of the file and that of what it holds."""
+
+    path: Path
+    samples: int
+    bytes: int
+    sha256: str
+    content_sha256: str
+
+
+def merge(folder: str | Path, file: str | Path) -> Merged:
+    """Write the data of `folder` into one HDF5 file, samples in the order of their ids.
+
+    Every shard is hashed before; what is in the file is read again and hashed, and the file removed if it is not the
+    same. The bits of the file do not depend on the number of ranks that generated the shards. Raises what
+    `Dataset.open` raises, CannotCreateError for a file that is there, StorageError when the disk is full.
+    """
+    target = Path(file)
+    refuse_existing(target)
+    dataset = Dataset.open(folder, memory=0)
+    identity = dataset.identity
+    if identity is None:
+        raise DataError(f"{folder} was not made by `sciml generate`", expected="a folder of shards")
+    rows = np.arange(len(dataset))
+    content = content_hash(identity, lambda name: dataset.slabs(name, rows))
+
+    def fill(stored: h5py.File) -> None:
+        write_header(stored, identity)
+        stored.create_dataset(MANIFEST, data=json.dumps(described(identity), default=str))
+        for group, variable in identity.layout:
+            array = create_variable(stored, group, variable, identity.layout.dtype, len(rows))
+            copy_rows(dataset, variable.name, array)
+        stored.create_dataset(SAMPLE_IDS, data=rows, chunks=rows.shape, fletcher32=True)
+        stored.attrs[HASH] = content
+        stored.attrs["complete"] = True
+
+    write_hdf5(target, fill)
+    try:
+        verified(target)
+    except SciMLError:
+        target.unlink()
+        raise
+    return Merged(target, len(rows), target.stat().st_size, disk.sha256(target), content)
+
+
+def copy_rows(dataset: Dataset, name: str, array: h5py.Dataset) -> None:
+    """All samples of one variable, some at a time."""
+    start = 0
+    for values in dataset.slabs(name, np.arange(len(dataset))):
+        array[start : start + len(values)] = values
+        start += len(values)

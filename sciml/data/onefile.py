@@ -1,0 +1,142 @@
+"""A data set in one HDF5 file: how it is recognized, verified and written whole.
+
+The file has the objects of a shard (`docs/data-format.md`) and two more: `/manifest`, the manifest without shards, and
+the attribute `content_sha256`.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+import os
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Any
+
+import h5py
+import numpy as np
+
+from sciml.data import disk
+from sciml.data.manifest import described, identity_of
+from sciml.data.shard import Identity, read_ids
+from sciml.data.storage import HDF5Storage, Piece
+from sciml.errors import CannotCreateError, DataError, IntegrityError
+
+HASH, MANIFEST = "content_sha256", "manifest"
+SLAB_BYTES = 1 << 26
+_verified: dict[Path, tuple[int, int]] = {}  # path -> (mtime_ns, size), within this process only
+
+
+def verified(file: Path) -> tuple[Identity, HDF5Storage]:
+    """What `sciml data merge` wrote; every number is read and hashed first (again only after a change).
+
+    Raises DataError (cut off, another format, samples missing) or IntegrityError (altered).
+    """
+    try:
+        identity = identity_of(told(file), file)
+    except (KeyError, ValueError, TypeError) as error:
+        raise _unknown(file, error) from error
+    ids = tuple(int(i) for i in read_ids(file, identity))
+    if ids != tuple(range(identity.layout.samples)):
+        raise DataError(f"{file} lacks samples", expected=f"{identity.layout.samples} in order", got=len(ids))
+    storage = HDF5Storage([Piece(file, ids, {v.name: f"{group}/{v.name}" for group, v in identity.layout})])
+    status = file.stat()
+    if _verified.get(file.resolve()) != (status.st_mtime_ns, status.st_size):
+        _refuse_altered(file, content_hash(identity, lambda name: _slabs(storage, identity, name)))
+        _verified[file.resolve()] = (status.st_mtime_ns, status.st_size)
+    return identity, storage
+
+
+def is_one_file(file: Path) -> bool:
+    """Whether this is a file that `sciml data merge` wrote."""
+    if not file.is_file() or not h5py.is_hdf5(file):
+        return False
+    with disk.open_hdf5(file) as stored:
+        return HASH in stored.attrs
+
+
+def told(file: Path) -> dict[str, Any]:
+    """What the file says about itself, not verified: the manifest without shards; DataError when it says nothing."""
+    try:
+        with disk.open_hdf5(file) as stored:
+            found = stored[MANIFEST]
+            assert isinstance(found, h5py.Dataset)
+            return json.loads(found[()])
+    except (KeyError, ValueError, TypeError, AssertionError) as error:
+        raise _unknown(file, error) from error
+
+
+def content_hash(identity: Identity, slabs: Callable[[str], Iterable[np.ndarray]]) -> str:
+    """sha256 of what the data are and of all values, by variable and then by sample, in the dtype on disk."""
+    digest = hashlib.sha256(json.dumps(described(identity), sort_keys=True, default=str).encode())
+    for name in identity.layout.names:
+        digest.update(f"{name};".encode())
+        for values in slabs(name):
+            digest.update(np.ascontiguousarray(values, identity.layout.dtype).data)
+    return digest.hexdigest()
+
+
+def write_hdf5(path: Path, fill: Callable[[h5py.File], None]) -> None:
+    """Write an HDF5 file on disk, whole or not at all: `.part`, fsync, rename. Nothing is overwritten.
+
+    Raises CannotCreateError for a file that is there, StorageError when the disk is full, PermissionDeniedError.
+    """
+    refuse_existing(path)
+    part = path.with_name(path.name + ".part")
+    try:
+        with h5py.File(part, "w") as stored:
+            fill(stored)
+        with open(part, "rb+") as stream:
+            os.fsync(stream.fileno())
+        os.replace(part, path)
+        disk.sync_folder(path.parent)
+    except (OSError, RuntimeError) as error:  # HDF5 gives RuntimeError when it cannot flush what it has
+        raise disk.explain(_from_system(error), path) from error
+    finally:
+        with contextlib.suppress(OSError):
+            part.unlink(missing_ok=True)
+
+
+def refuse_existing(path: Path) -> None:
+    """CannotCreateError for a file that is there."""
+    if path.exists():
+        raise CannotCreateError(f"{path} is already there", fix=f"another name, or delete {path}")
+
+
+def _from_system(error: OSError | RuntimeError) -> OSError:
+    """HDF5 words its failures itself; the number of the system's error is in the text."""
+    if isinstance(error, OSError) and error.errno is not None:
+        return error
+    text = str(error)
+    number = next((n for n in disk.FULL if f"errno = {n}," in text), None)
+    return OSError(text) if number is None else OSError(number, os.strerror(number))
+
+
+def _slabs(storage: HDF5Storage, identity: Identity, name: str) -> Iterable[np.ndarray]:
+    samples = identity.layout.samples
+    count = max(1, SLAB_BYTES // max(1, 8 * identity.layout.variable(name).size))
+    for start in range(0, samples, count):
+        yield storage.rows(name, np.arange(start, min(start + count, samples)))
+
+
+def _unknown(file: Path, error: Exception) -> DataError:
+    return DataError(
+        f"{file} is not a data set in one file",
+        expected=f"what `sciml data merge` writes, with /{MANIFEST}",
+        reason=f"{type(error).__name__}: {error}",
+        fix="give the folder of the shards",
+    )
+
+
+def _refuse_altered(file: Path, found: str) -> None:
+    with disk.open_hdf5(file) as stored:
+        expected = stored.attrs.get(HASH)
+    if found != expected:
+        raise IntegrityError(
+            f"{file} was altered",
+            expected=f"{HASH} {expected}",
+            got=found,
+            reason="damaged storage or a changed file: its numbers cannot be trusted",
+            fix="merge the shards again",
+        )
