@@ -12,13 +12,16 @@ if TYPE_CHECKING:
     from sciml.equations.allen_cahn import AllenCahn
     from sciml.equations.burgers import Burgers
     from sciml.equations.cahn_hilliard import CahnHilliard
+    from sciml.equations.conservation import ConservationLaw
     from sciml.equations.darcy import Darcy
+    from sciml.equations.euler import Euler1D, Euler2D
     from sciml.equations.fisher_kpp import FisherKpp
     from sciml.equations.fitzhugh_nagumo import FitzHughNagumo
     from sciml.equations.ginzburg_landau import GinzburgLandau
     from sciml.equations.gray_scott import GrayScott
     from sciml.equations.heat import Heat
     from sciml.equations.helmholtz import Helmholtz
+    from sciml.equations.inviscid_burgers import InviscidBurgers
     from sciml.equations.korteweg_de_vries import KortewegDeVries
     from sciml.equations.kuramoto_sivashinsky import KuramotoSivashinsky
     from sciml.equations.maxwell import MaxwellTE, MaxwellTM
@@ -26,6 +29,7 @@ if TYPE_CHECKING:
     from sciml.equations.navier_stokes_vorticity import NavierStokesVorticity
     from sciml.equations.poisson import Poisson
     from sciml.equations.schroedinger import Schroedinger
+    from sciml.equations.shallow_water import ShallowWater1D, ShallowWater2D
     from sciml.equations.wave import Wave
 
 _MODULES = {
@@ -33,13 +37,17 @@ _MODULES = {
     "AllenCahn": "allen_cahn",
     "Burgers": "burgers",
     "CahnHilliard": "cahn_hilliard",
+    "ConservationLaw": "conservation",
     "Darcy": "darcy",
+    "Euler1D": "euler",
+    "Euler2D": "euler",
     "FisherKpp": "fisher_kpp",
     "FitzHughNagumo": "fitzhugh_nagumo",
     "GinzburgLandau": "ginzburg_landau",
     "GrayScott": "gray_scott",
     "Heat": "heat",
     "Helmholtz": "helmholtz",
+    "InviscidBurgers": "inviscid_burgers",
     "KortewegDeVries": "korteweg_de_vries",
     "KuramotoSivashinsky": "kuramoto_sivashinsky",
     "MaxwellTE": "maxwell",
@@ -49,6 +57,8 @@ _MODULES = {
     "NavierStokesVorticity": "navier_stokes_vorticity",
     "Poisson": "poisson",
     "Schroedinger": "schroedinger",
+    "ShallowWater1D": "shallow_water",
+    "ShallowWater2D": "shallow_water",
     "Wave": "wave",
 }
 
@@ -57,8 +67,11 @@ __all__ = [
     "AllenCahn",
     "Burgers",
     "CahnHilliard",
+    "ConservationLaw",
     "Darcy",
     "Equation",
+    "Euler1D",
+    "Euler2D",
     "Evolution",
     "Field",
     "FieldSet",
@@ -68,6 +81,7 @@ __all__ = [
     "GrayScott",
     "Heat",
     "Helmholtz",
+    "InviscidBurgers",
     "KortewegDeVries",
     "KuramotoSivashinsky",
     "MaxwellTE",
@@ -77,6 +91,8 @@ __all__ = [
     "NavierStokesVorticity",
     "Poisson",
     "Schroedinger",
+    "ShallowWater1D",
+    "ShallowWater2D",
     "Steady",
     "Wave",
     "equation",

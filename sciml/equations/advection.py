@@ -5,13 +5,14 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 from sciml.calculus.base import Calculus
-from sciml.equations.base import Evolution, Field, equation, parameter
+from sciml.equations.base import Field, equation, parameter
+from sciml.equations.conservation import ConservationLaw
 from sciml.registry import register
 
 
 @register("equation", "advection")
 @equation
-class Advection(Evolution):
+class Advection(ConservationLaw):
     """Linear advection, u_t + c sum_i u_(x_i) = 0, the same speed along every axis.
 
     Symbols: u [1] concentration, c [m/s] speed.
@@ -27,3 +28,13 @@ class Advection(Evolution):
     def stiff(self, u: Any, d: Calculus[Any]) -> dict[str, Any]:
         """-c sum_i u_(x_i)."""
         return {"u": -self.speed * d.divergence((u.u,) * d.dim)}
+
+    def max_speed(self, u: Any, axis: int, d: Calculus[Any]) -> Any:
+        """|c|."""
+        del u, axis, d
+        return abs(self.speed)
+
+    def invariants(self, u: Any, d: Calculus[Any]) -> dict[str, Any]:
+        """The amount u, and u^2."""
+        del d
+        return {"mass": u.u, "square": u.u * u.u}

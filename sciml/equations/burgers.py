@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
+import jax.numpy as jnp
+
 from sciml.calculus.base import Calculus
-from sciml.equations.base import Evolution, Field, equation, parameter
+from sciml.equations.base import Field, equation, parameter
+from sciml.equations.conservation import ConservationLaw
 from sciml.registry import register
 
 
 @register("equation", "burgers")
 @equation
-class Burgers(Evolution):
+class Burgers(ConservationLaw):
     """Viscous Burgers equation, u_t + sum_i (u^2/2)_(x_i) = nu lap u.
 
     Symbols: u [m/s] velocity, nu [m^2/s] viscosity.
@@ -31,3 +34,13 @@ class Burgers(Evolution):
     def flux(self, u: Any, d: Calculus[Any]) -> dict[str, tuple[Any, ...]]:
         """u^2/2 along every axis."""
         return {"u": (0.5 * (u.u * u.u),) * d.dim}
+
+    def max_speed(self, u: Any, axis: int, d: Calculus[Any]) -> Any:
+        """|u|."""
+        del axis
+        return d.map(jnp.abs, u.u)
+
+    def invariants(self, u: Any, d: Calculus[Any]) -> dict[str, Any]:
+        """The mean."""
+        del d
+        return {"momentum": u.u}

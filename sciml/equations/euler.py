@@ -33,6 +33,11 @@ class Euler1D(ConservationLaw):
 
     fields: ClassVar[tuple[Field, ...]] = (DENSITY, Field("momentum_x", unit="kg/(m^2 s)"), ENERGY)
     dims: ClassVar[tuple[int, ...]] = (1,)
+    typical: ClassVar[Mapping[str, tuple[float, float]]] = {
+        "density": (1.0, 0.1),
+        "momentum_x": (0.3, 0.1),
+        "energy": (3.0, 0.3),
+    }
     gamma: float = parameter(1.4, unit="1", above=1.0, doc="ratio of specific heats")
 
     def flux(self, u: Any, d: Calculus[Any]) -> dict[str, tuple[Any, ...]]:
@@ -84,6 +89,12 @@ class Euler2D(ConservationLaw):
 
     fields: ClassVar[tuple[Field, ...]] = (DENSITY, *(Field(name, unit="kg/(m^2 s)") for name in MOMENTA), ENERGY)
     dims: ClassVar[tuple[int, ...]] = (2,)
+    typical: ClassVar[Mapping[str, tuple[float, float]]] = {
+        "density": (1.0, 0.1),
+        "momentum_x": (0.3, 0.1),
+        "momentum_y": (-0.2, 0.1),
+        "energy": (3.0, 0.3),
+    }
     gamma: float = parameter(1.4, unit="1", above=1.0, doc="ratio of specific heats")
 
     def flux(self, u: Any, d: Calculus[Any]) -> dict[str, tuple[Any, ...]]:

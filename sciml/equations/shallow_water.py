@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, ClassVar
 
 import jax.numpy as jnp
@@ -31,6 +32,7 @@ class ShallowWater1D(ConservationLaw):
 
     fields: ClassVar[tuple[Field, ...]] = (DEPTH, Field("discharge_x", unit="m^2/s"))
     dims: ClassVar[tuple[int, ...]] = (1,)
+    typical: ClassVar[Mapping[str, tuple[float, float]]] = {"depth": (1.0, 0.1), "discharge_x": (0.3, 0.1)}
     gravity: float = parameter(9.81, unit="m/s^2", above=0.0, doc="acceleration of gravity")
 
     def flux(self, u: Any, d: Calculus[Any]) -> dict[str, tuple[Any, ...]]:
@@ -75,6 +77,11 @@ class ShallowWater2D(ConservationLaw):
 
     fields: ClassVar[tuple[Field, ...]] = (DEPTH, *(Field(name, unit="m^2/s") for name in DISCHARGES))
     dims: ClassVar[tuple[int, ...]] = (2,)
+    typical: ClassVar[Mapping[str, tuple[float, float]]] = {
+        "depth": (1.0, 0.1),
+        "discharge_x": (0.3, 0.1),
+        "discharge_y": (-0.2, 0.1),
+    }
     gravity: float = parameter(9.81, unit="m/s^2", above=0.0, doc="acceleration of gravity")
 
     def flux(self, u: Any, d: Calculus[Any]) -> dict[str, tuple[Any, ...]]:
