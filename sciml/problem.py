@@ -9,13 +9,24 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
-from sciml.boundary import Condition, check_boundary, dirichlet
+from sciml.boundary import Boundary, Condition, check_boundary, dirichlet
 from sciml.calculus.base import Calculus
 from sciml.calculus.pointwise import PointField, Pointwise
+from sciml.calculus.spectral import Spectral
 from sciml.domain import Box, Grid
-from sciml.equations.base import Equation, Evolution, FieldSet, field_names, remainder, with_functions
+from sciml.equations.base import (
+    Equation,
+    Evolution,
+    FieldSet,
+    add,
+    completed,
+    field_names,
+    remainder,
+    unknown_names,
+    with_functions,
+)
 from sciml.errors import ConfigError
-from sciml.functions import Function, as_function, evaluate, evaluate_on
+from sciml.functions import Function, PlainFunction, as_function, evaluate, evaluate_on
 from sciml.types import Array
 
 
@@ -25,13 +36,14 @@ class Problem:
     """An equation made definite. A PyTree: coefficients, functions and horizon are leaves, the domain is static.
 
     `initial`, `source` and `exact` map field names to functions f(x) or f(x, t) of one point x, shape (dim,);
-    `boundary` maps each bounded face to its condition. Build it with `make_problem`, which checks all that.
+    `boundary` maps each bounded face to its condition, or to one per field. Build it with `make_problem`, which
+    checks all that.
     """
 
     equation: Any
     domain: Box = field(metadata={"static": True})
     initial: dict[str, Any] = field(default_factory=dict)
-    boundary: dict[str, Condition] = field(default_factory=dict)
+    boundary: dict[str, Any] = field(default_factory=dict)
     source: dict[str, Any] = field(default_factory=dict)
     horizon: Any = None
     exact: dict[str, Any] = field(default_factory=dict)
@@ -46,22 +58,55 @@ class Problem:
         """Names of the unknowns."""
         return field_names(self.equation)
 
+    @property
+    def unknown_names(self) -> tuple[str, ...]:
+        """Names of the unknowns of a reading that cannot invert a Laplacian: auxiliary fields come last."""
+        return unknown_names(self.equation)
+
+    def fields(self, u: Mapping[str, Any], d: Calculus[Any]) -> FieldSet:
+        """The fields as texts of the equation are given them: auxiliary ones that u lacks follow from the others."""
+        if not self.is_evolution:
+            return FieldSet(u)
+        return completed(self.equation, u, d, lambda: self._added_potentials(d))
+
     def residual(self, u: Mapping[str, Any], d: Calculus[Any]) -> dict[str, Any]:
         """What vanishes for a solution: the residual of the equation minus the sources."""
-        terms = self.equation.residual(FieldSet(u), d)
-        return {name: t - d.sample(self.source[name]) if name in self.source else t for name, t in terms.items()}
+        terms = self.equation.residual(self.fields(u, d), d)
+        sources = {name: d.sample(self.source[name]) for name in self.field_names if name in self.source}
+        if any(name not in self.field_names for name in terms):
+            sources |= self._added_potentials(d)
+        return {name: t - sources[name] if name in sources else t for name, t in terms.items()}
 
     def remainder(self, u: Mapping[str, Any], d: Calculus[Any]) -> dict[str, Any]:
         """The right-hand side without the stiff part: nonstiff - div flux + source."""
-        terms = remainder(self.equation, u, d)
-        for name, source in self.source.items():
-            sampled = d.sample(source)
-            terms[name] = terms[name] + sampled if name in terms else sampled
+        terms = remainder(self.equation, self.fields(u, d), d)
+        for name in self.field_names:
+            if name in self.source:
+                sampled = d.sample(self.source[name])
+                terms[name] = terms[name] + sampled if name in terms else sampled
         return terms
 
+    def _added_potentials(self, d: Calculus[Any]) -> dict[str, Any]:
+        """What the sources add to the Laplacian of the auxiliary fields."""
+        if not self.source:
+            return {}
+        names = self.field_names
+        sources = {name: d.sample(self.source.get(name, PlainFunction(_zero))) for name in names}
+        own = {name: d.sample(source) for name, source in self.source.items() if name not in names}
+        return add(self.equation.source_potentials(FieldSet(sources), d), own)
+
     def initial_values(self, grid: Grid) -> dict[str, Array]:
-        """The initial fields on a grid, shapes (*grid.shape)."""
-        return {name: evaluate_on(f, grid.points, 0.0) for name, f in self.initial.items()}
+        """The initial fields on a grid, shapes (*grid.shape), with the constraints of the equation fulfilled.
+
+        A source of an auxiliary field is another constraint: the fields are then taken as they are.
+        """
+        values = {name: evaluate_on(f, grid.points, 0.0) for name, f in self.initial.items()}
+        has_constraint = self.is_evolution and self.equation.auxiliary and all(grid.box.periodic)
+        if not has_constraint or any(name not in self.field_names for name in self.source):
+            return values
+        d = Spectral(grid, time=0.0)
+        changed = self.equation.start(FieldSet({name: d.field(u) for name, u in values.items()}), d)
+        return values | {name: d.values(u) for name, u in changed.items()}
 
     def exact_values(self, grid: Grid, t: Any = None) -> dict[str, Array]:
         """The exact fields on a grid at time t, shapes (*grid.shape)."""
@@ -73,15 +118,15 @@ def make_problem(
     domain: Box,
     *,
     initial: Mapping[str, Function] | None = None,
-    boundary: Mapping[str, Condition] | None = None,
+    boundary: Boundary | None = None,
     source: Mapping[str, Function] | None = None,
     horizon: Any = None,
     exact: Mapping[str, Function] | None = None,
 ) -> Problem:
     """A checked `Problem`; raises `ConfigError` for unknown or missing fields, faces, dimension or horizon."""
-    names = field_names(equation)
-    _check_names("source", source or {}, names, complete=False)
-    _check_names("exact", exact or {}, names, complete=False)
+    names, unknowns = field_names(equation), unknown_names(equation)
+    _check_names("source", source or {}, unknowns, complete=False)
+    _check_names("exact", exact or {}, unknowns, complete=False)
     if domain.dim not in equation.dims:
         raise ConfigError(
             f"{type(equation).__name__} is not defined in {domain.dim} dimensions", expected=f"one of {equation.dims}"
@@ -96,7 +141,7 @@ def make_problem(
         equation=with_functions(equation),
         domain=domain,
         initial=_wrapped(initial),
-        boundary=check_boundary(domain, boundary or {}),
+        boundary=check_boundary(domain, boundary or {}, names),
         source=_wrapped(source),
         horizon=horizon,
         exact=_wrapped(exact),
@@ -113,23 +158,26 @@ def manufactured(
 ) -> Problem:
     """The problem whose solution is `exact`: the source is what the pointwise reading of the equation leaves over.
 
-    `exact` maps every field to a smooth f(x, t) (f(x) if steady). Bounded faces get the Dirichlet values of `exact`,
-    or `condition(exact function, axis, outward sign)`. Method of manufactured solutions: P. J. Roache, J. Fluids
-    Eng. 124 (2002) 4.
+    `exact` maps every field, auxiliary ones included, to a smooth f(x, t) (f(x) if steady). Bounded faces get the
+    Dirichlet values of `exact`, or `condition(exact function, axis, outward sign)`. Method of manufactured solutions:
+    P. J. Roache, J. Fluids Eng. 124 (2002) 4.
     """
     functions = {name: as_function(f) for name, f in exact.items()}
     has_time = isinstance(equation, Evolution)
     d = Pointwise(domain.dim, has_time)
     fields = {name: d.sample(f) for name, f in functions.items()}
     left_over = with_functions(equation).residual(FieldSet(fields), d)
-    sources = {name: _point_function(term, has_time) for name, term in left_over.items()}
     names = field_names(equation)
+    if isinstance(equation, Evolution) and len(left_over) > len(names):
+        added = equation.source_potentials(FieldSet({name: left_over[name] for name in names}), d)
+        left_over = {name: term - added[name] if name in added else term for name, term in left_over.items()}
+    sources = {name: _point_function(term, has_time) for name, term in left_over.items()}
     choose = condition or (lambda f, axis, sign: dirichlet(f))
     boundary = {
         face: choose(functions[names[0]], domain.names.index(face[0]), 1.0 if face[1] == "+" else -1.0)
         for face in domain.faces
     }
-    initial = {name: _at_start(f) for name, f in functions.items()} if has_time else None
+    initial = {name: _at_start(functions[name]) for name in names} if has_time else None
     return make_problem(
         equation, domain, initial=initial, boundary=boundary, source=sources, horizon=horizon, exact=functions
     )
@@ -139,6 +187,10 @@ def _point_function(term: PointField, has_time: bool) -> Function:
     if has_time:
         return lambda x, t: term(jnp.append(x, t))
     return lambda x: term(x)
+
+
+def _zero(x: Array) -> Array:
+    return 0.0 * x[0]
 
 
 def _at_start(function: Function) -> Function:

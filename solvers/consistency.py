@@ -16,7 +16,7 @@ from sciml.equations.base import Equation, Evolution, FieldSet, add, field_names
 from sciml.functions import evaluate_on
 from sciml.problem import Problem, manufactured
 from sciml.solvers.structure import is_uncoupled, read_structure
-from sciml.solvers.trial import box, harmonics
+from sciml.solvers.trial import box, smooth_fields
 from sciml.types import Array
 
 SPECTRAL_POINTS = {1: 48, 2: 48, 3: 24}
@@ -24,15 +24,22 @@ DIFFERENCE_POINTS = {1: (24, 36, 48, 72), 2: (16, 24, 32, 48), 3: (12, 14, 16, 2
 
 
 def text_of(equation: Equation) -> Callable[[dict[str, Any], Any], dict[str, Any]]:
-    """Everything in the equation but the time derivative."""
-    if isinstance(equation, Evolution):
-        return lambda u, d: add(stiff_part(equation, u, d), remainder(equation, u, d))
-    return lambda u, d: equation.residual(FieldSet(u), d)
+    """Everything in the equation but the time derivative; with constraints, where the auxiliary fields are given."""
+    if not isinstance(equation, Evolution):
+        return lambda u, d: equation.residual(FieldSet(u), d)
+
+    def text(u: dict[str, Any], d: Any) -> dict[str, Any]:
+        fields = FieldSet(u)
+        laplacians = equation.potentials(fields, d) if equation.auxiliary else {}
+        constraints = {name: d.laplacian(u[name]) - right for name, right in laplacians.items()}
+        return add(stiff_part(equation, fields, d), remainder(equation, fields, d)) | constraints
+
+    return text
 
 
 def trial_state(equation: Equation, dim: int) -> dict[str, Any]:
     """A random band-limited function of space per field."""
-    return {n: harmonics(dim, seed=11 + i).at_start for i, n in enumerate(field_names(equation))}
+    return {name: f.at_start for name, f in smooth_fields(equation, dim, seed=11).items()}
 
 
 def spectral_difference(equation: Equation, dim: int) -> float:
@@ -71,7 +78,7 @@ def _reading_error(equation: Equation, dim: int, n: int, order: int | None) -> f
 def manufactured_residual(equation: Equation, dim: int) -> float:
     """The pointwise residual at random points, at the exact solution of a manufactured problem: largest value."""
     is_evolution = isinstance(equation, Evolution)
-    fields = {n: harmonics(dim, seed=17 + i) for i, n in enumerate(field_names(equation))}
+    fields = smooth_fields(equation, dim, seed=17)
     exact = fields if is_evolution else {n: f.at_start for n, f in fields.items()}
     z = np.random.default_rng(3).uniform(0, 1, (32, dim + is_evolution))
 

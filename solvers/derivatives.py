@@ -16,7 +16,7 @@ from sciml.problem import Problem, make_problem, manufactured
 from sciml.solvers.method import Method
 from sciml.solvers.order import trial_fields
 from sciml.solvers.solve import integrate
-from sciml.solvers.trial import box, harmonics
+from sciml.solvers.trial import box, smooth_fields
 from sciml.types import Array
 
 TIME = 0.2
@@ -35,8 +35,8 @@ def response(equation: Any, method: Method) -> Callable[[dict[str, Any]], Array]
     periodic = isinstance(equation, Evolution)
     grid = Grid(box(dim, periodic=periodic), (12,) * dim)
     weights = np.random.default_rng(4).standard_normal(grid.shape)
-    names = field_names(equation)
-    start = {n: harmonics(dim, seed=23 + i, highest=1).at_start for i, n in enumerate(names)}
+    trial = smooth_fields(equation, dim, seed=23, highest=1)
+    start = {name: trial[name].at_start for name in field_names(equation)}
     fixed = trial_fields(equation, dim, speed=0.0)
     source = None if periodic else manufactured(equation, grid.box, {n: f.at_start for n, f in fixed.items()})
 

@@ -17,8 +17,8 @@ class Trace(FieldArithmetic):
 
     `depends`: the unknowns in it; `varying`: multiplied by something that varies in space; `nonlinear`: in an
     unknown; `operators`: derivatives applied, of "first", "second", "compact" (divergence of a gradient),
-    "odd" and "even" (of higher order) and "composed"; `slope`: a gradient not yet inside a divergence; `affine`: a
-    term without unknowns was added.
+    "odd" and "even" (of higher order), "inverse" and "composed"; `slope`: a gradient not yet inside a divergence;
+    `affine`: a term without unknowns was added.
     """
 
     depends: frozenset[str] = frozenset()
@@ -110,6 +110,10 @@ class StructureReading(Calculus[Trace]):
     def laplacian(self, u: Trace) -> Trace:
         """Records a second derivative."""
         return u.derived("second")
+
+    def potential(self, f: Trace) -> Trace:
+        """Records an inverse."""
+        return f.derived("inverse")
 
     def map(self, function: Callable[..., Any], *u: Trace) -> Trace:
         """Nonlinear in every unknown."""

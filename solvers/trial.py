@@ -10,6 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from sciml.domain import Box
+from sciml.equations.base import Equation, unknown_names
 from sciml.types import Array
 
 PERIOD = 2 * np.pi
@@ -19,8 +20,9 @@ PERIOD = 2 * np.pi
 @final
 @dataclass(frozen=True)
 class Harmonics:
-    """1 + sum_m a_m cos(k_m x + w_m t + p_m); amplitudes, speeds, phases of shape (m,), waves of shape (m, dim)."""
+    """mean + sum_m a_m cos(k_m x + w_m t + p_m); amplitudes, speeds, phases of shape (m,), waves of (m, dim)."""
 
+    mean: Array
     amplitudes: Array
     waves: Array
     speeds: Array
@@ -28,20 +30,24 @@ class Harmonics:
 
     def __call__(self, x: Array, t: Any) -> Array:
         """The value at one point x, shape (dim,), and time t."""
-        return 1.0 + jnp.sum(self.amplitudes * jnp.cos(self.waves @ x + self.speeds * t + self.phases))
+        return self.mean + jnp.sum(self.amplitudes * jnp.cos(self.waves @ x + self.speeds * t + self.phases))
 
     def at_start(self, x: Array) -> Array:
         """The value at time zero."""
         return self(x, 0.0)
 
 
-def harmonics(dim: int, seed: int, *, highest: int = 2, speed: float = 1.0, amplitude: float = 0.6) -> Harmonics:
-    """A positive random field of period 2 pi, with wave numbers up to `highest` and angular speeds near `speed`."""
+def harmonics(
+    dim: int, seed: int, *, highest: int = 2, speed: float = 1.0, mean: float = 1.0, amplitude: float = 0.6
+) -> Harmonics:
+    """A random field of period 2 pi between mean -+ amplitude, with wave numbers up to `highest` and angular speeds
+    near `speed`."""
     random = np.random.default_rng(seed)
     count = 3
     waves = random.integers(-highest, highest + 1, (count, dim)).astype(float)
     waves[0], waves[1] = 1.0, highest
     return Harmonics(
+        mean=jnp.asarray(float(mean)),
         amplitudes=jnp.asarray(amplitude * random.uniform(0.5, 1.0, count) / count),
         waves=jnp.asarray(waves),
         speeds=jnp.asarray(speed * random.uniform(0.7, 1.3, count)),
@@ -52,3 +58,12 @@ def harmonics(dim: int, seed: int, *, highest: int = 2, speed: float = 1.0, ampl
 def box(dim: int, *, periodic: bool = True) -> Box:
     """[0, 2 pi]^dim, or the unit box if bounded."""
     return Box((0.0,) * dim, (PERIOD if periodic else 1.0,) * dim, (periodic,) * dim)
+
+
+def smooth_fields(equation: Equation, dim: int, *, seed: int, highest: int = 2, speed: float = 1.0) -> dict[str, Any]:
+    """One smooth random field per unknown, auxiliary ones included, within what the equation calls typical."""
+    fields = {}
+    for i, name in enumerate(unknown_names(equation)):
+        mean, amplitude = equation.typical.get(name, (1.0, 0.6))
+        fields[name] = harmonics(dim, seed + i, highest=highest, speed=speed, mean=mean, amplitude=amplitude)
+    return fields

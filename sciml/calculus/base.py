@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from functools import reduce
 from typing import Any, Generic, Self, TypeVar
 
+from sciml.errors import ConfigError
 from sciml.functions import Coefficient
 
 F = TypeVar("F")
@@ -109,6 +110,27 @@ class Calculus(abc.ABC, Generic[F]):
     @abc.abstractmethod
     def laplacian(self, u: F) -> F:
         """The sum of the second derivatives."""
+
+    def inverse_laplacian(self, f: F) -> F:
+        """The p of mean zero with lap p = f; raises `ConfigError` where this reading has none.
+
+        The mean of f, for which a periodic box has no such p, is left out.
+        """
+        p = self.potential(f)
+        if p is None:
+            raise ConfigError(
+                "this reading cannot invert the Laplacian",
+                expected="Fourier series on a periodic box",
+                got=type(self).__name__,
+                reason="a potential such as a stream function or a pressure depends on the field everywhere at once",
+                fix="a domain whose axes are all periodic, or give the potential as a field of its own",
+            )
+        return p
+
+    def potential(self, f: F) -> F | None:
+        """What `inverse_laplacian` gives; readings that can supply it override this."""
+        del f
+        return None
 
     @abc.abstractmethod
     def map(self, function: Callable[..., Any], *u: F) -> F:

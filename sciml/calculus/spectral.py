@@ -57,6 +57,11 @@ class FourierBasis:
         return sum((self.multiplier(axis, 2) for axis in range(self.grid.dim)), np.zeros(1))
 
     @cached_property
+    def inverse_laplacian(self) -> np.ndarray:
+        """-1/|k|^2, and 0 for the mean."""
+        return np.where(self.laplacian == 0, 0.0, 1 / np.where(self.laplacian == 0, 1.0, self.laplacian))
+
+    @cached_property
     def resolved(self) -> np.ndarray:
         """The 2/3 rule: true where every |wave number| is below a third of the points (Orszag 1971)."""
         masks = [np.abs(k) * 3 < n for k, n in zip(self.orders, self.grid.shape, strict=True)]
@@ -169,6 +174,10 @@ class Spectral(Calculus[SpectralField]):
     def laplacian(self, u: SpectralField) -> SpectralField:
         """Multiplication by -|k|^2."""
         return u.multiplied(self.basis.laplacian)
+
+    def potential(self, f: SpectralField) -> SpectralField:
+        """Division by -|k|^2, with mean zero."""
+        return f.multiplied(self.basis.inverse_laplacian)
 
     def map(self, function: Callable[..., Any], *u: SpectralField) -> SpectralField:
         """Pointwise map of grid values."""

@@ -80,6 +80,10 @@ class Symbol(Calculus[SymbolField]):
         """-|k|^2."""
         return SymbolField(u.factor * self.basis.laplacian)
 
+    def potential(self, f: SymbolField) -> SymbolField:
+        """-1/|k|^2, and 0 for the mean."""
+        return SymbolField(f.factor * self.basis.inverse_laplacian)
+
     def map(self, function: Callable[..., Any], *u: SymbolField) -> NoReturn:
         """Always raises `ConfigError`."""
         _refuse("a nonlinear map")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import abc
 import dataclasses
+import functools
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar, TypeVar, dataclass_transform
@@ -27,18 +28,31 @@ class Field:
 
 
 class FieldSet(Mapping[str, Any]):
-    """The fields of an equation under one reading, as attributes (`u.velocity`) and as a mapping."""
+    """The fields of an equation under one reading, as attributes (`u.velocity`) and as a mapping.
 
-    def __init__(self, fields: Mapping[str, Any]) -> None:
-        self._fields = dict(fields)
+    `derived` are fields that follow from the others, such as a stream function; they are computed when a text asks
+    for one, and not listed.
+    """
+
+    def __init__(self, fields: Mapping[str, Any], derived: Mapping[str, Callable[[], Any]] | None = None) -> None:
+        self._fields, self._derived = dict(fields), dict(derived or {})
+        self._computed: dict[str, Any] = {}
 
     def __getattr__(self, name: str) -> Any:
-        if name.startswith("_") or name not in self._fields:
-            raise AttributeError(f"no field {name!r}; the fields are {', '.join(self._fields)}")
-        return self._fields[name]
+        if name.startswith("_") or not self.knows(name):
+            raise AttributeError(f"no field {name!r}; the fields are {', '.join((*self._fields, *self._derived))}")
+        return self[name]
+
+    def knows(self, name: str) -> bool:
+        """Whether a text can ask for the field: it is given or derived."""
+        return name in self._fields or name in self._derived
 
     def __getitem__(self, name: str) -> Any:
-        return self._fields[name]
+        if name in self._fields:
+            return self._fields[name]
+        if name not in self._computed:
+            self._computed[name] = self._derived[name]()
+        return self._computed[name]
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._fields)
@@ -72,10 +86,15 @@ def equation(cls: E) -> E:
 
 
 class Equation(abc.ABC):
-    """A PDE; subclasses are decorated with `@equation` and name their `fields`."""
+    """A PDE; subclasses are decorated with `@equation` and name their `fields`.
+
+    `typical` gives (mean, amplitude) of a smooth admissible state per field, (1.0, 0.6) where left out: the
+    certificate tries the equation on such states.
+    """
 
     fields: ClassVar[tuple[Field, ...]]
     dims: ClassVar[tuple[int, ...]] = (1, 2, 3)
+    typical: ClassVar[Mapping[str, tuple[float, float]]] = {}
 
     @abc.abstractmethod
     def residual(self, u: Any, d: Calculus[Any]) -> dict[str, Any]:
@@ -101,7 +120,13 @@ class Evolution(Equation):
 
     Override the parts the equation has. `stiff` is linear with constant coefficients and is treated exactly or
     implicitly; `flux` gives a tuple with one component per axis for each field and is never expanded.
+
+    Nonlocal terms: each `auxiliary` field p of a periodic box is what lap p = potentials(u, d)[p] says, with mean
+    zero (a stream function, a pressure), and stands among the fields that the parts are given. A reading that cannot
+    invert the Laplacian takes p as one more unknown, and `residual` has that constraint as one more entry.
     """
+
+    auxiliary: ClassVar[tuple[Field, ...]] = ()
 
     def stiff(self, u: Any, d: Calculus[Any]) -> dict[str, Any]:
         """The linear part with constant coefficients, by field; fields left out have none."""
@@ -118,10 +143,30 @@ class Evolution(Equation):
         del u, d
         return {}
 
+    def potentials(self, u: Any, d: Calculus[Any]) -> dict[str, Any]:
+        """The Laplacian of every auxiliary field, from the fields."""
+        del u, d
+        return {}
+
+    def source_potentials(self, source: Any, d: Calculus[Any]) -> dict[str, Any]:
+        """What sources on the right-hand sides of the fields add to `potentials`: the divergence of a force adds to
+        the Laplacian of the pressure."""
+        del source, d
+        return {}
+
+    def start(self, u: Any, d: Calculus[Any]) -> dict[str, Any]:
+        """Initial fields, by name, changed so that a constraint of the equation holds, such as div u = 0."""
+        del u, d
+        return {}
+
     def residual(self, u: Any, d: Calculus[Any]) -> dict[str, Any]:
-        """u_t minus the right-hand side."""
+        """u_t minus the right-hand side, and lap p - potentials(u, d)[p] for every auxiliary field p given in u."""
+        u = completed(self, u, d)
         rhs = add(stiff_part(self, u, d), remainder(self, u, d))
-        return {f.name: d.dt(u[f.name]) - rhs[f.name] if f.name in rhs else d.dt(u[f.name]) for f in self.fields}
+        terms = {f.name: d.dt(u[f.name]) - rhs[f.name] if f.name in rhs else d.dt(u[f.name]) for f in self.fields}
+        given = [f.name for f in self.auxiliary if f.name in list(u)]
+        laplacians = self.potentials(u, d) if given else {}
+        return terms | {name: d.laplacian(u[name]) - laplacians[name] for name in given}
 
 
 class Steady(Equation):
@@ -130,11 +175,31 @@ class Steady(Equation):
 
 def stiff_part(equation: Evolution, u: Mapping[str, Any], d: Calculus[Any]) -> dict[str, Any]:
     """`equation.stiff` with a hint added to the errors of a text that breaks the rules of the calculus."""
-    return read(equation.stiff, u, d)
+    return read(equation.stiff, completed(equation, u, d), d)
+
+
+def completed(
+    equation: Evolution, u: Mapping[str, Any], d: Calculus[Any], added: Callable[[], Mapping[str, Any]] | None = None
+) -> FieldSet:
+    """The fields with the auxiliary ones that are missing, by `d.inverse_laplacian` when a text asks for one.
+
+    `added` gives further terms of the right-hand sides lap p = ..., by auxiliary field.
+    """
+    fields = u if isinstance(u, FieldSet) else FieldSet(u)
+    missing = [f.name for f in equation.auxiliary if not fields.knows(f.name)]
+    if not missing:
+        return fields
+
+    @functools.cache
+    def laplacians() -> Mapping[str, Any]:
+        return add(equation.potentials(fields, d), added() if added else {})
+
+    return FieldSet(u, {name: lambda name=name: d.inverse_laplacian(laplacians()[name]) for name in missing})
 
 
 def remainder(equation: Evolution, u: Mapping[str, Any], d: Calculus[Any]) -> dict[str, Any]:
     """nonstiff - div flux, by field; fields that have neither are left out."""
+    u = completed(equation, u, d)
     fluxes = read(equation.flux, u, d)
     for name, flux in fluxes.items():
         if not isinstance(flux, tuple) or len(flux) != d.dim:
@@ -152,7 +217,7 @@ def remainder(equation: Evolution, u: Mapping[str, Any], d: Calculus[Any]) -> di
 def read(text: Callable[..., dict[str, Any]], u: Mapping[str, Any], d: Calculus[Any]) -> dict[str, Any]:
     """Apply one part of an equation to fields under the reading `d`."""
     try:
-        return text(FieldSet(u), d)
+        return text(u if isinstance(u, FieldSet) else FieldSet(u), d)
     except TypeError as error:
         error.add_note(HINT)
         raise
@@ -167,6 +232,12 @@ def add(first: Mapping[str, Any], second: Mapping[str, Any]) -> dict[str, Any]:
 def field_names(equation: Equation | type[Equation]) -> tuple[str, ...]:
     """The names of the unknowns."""
     return tuple(f.name for f in equation.fields)
+
+
+def unknown_names(equation: Equation | type[Equation]) -> tuple[str, ...]:
+    """The names of the fields and the auxiliary fields: the unknowns of a reading that cannot invert a Laplacian."""
+    auxiliary: tuple[Field, ...] = getattr(equation, "auxiliary", ())
+    return (*field_names(equation), *(f.name for f in auxiliary))
 
 
 def is_zero(coefficient: Any) -> bool:
