@@ -22,7 +22,7 @@ COMMANDS = {
 }
 GROUPS = {"data": (data.HELP, "Use and check", data.COMMANDS)}
 """Name of a command that has commands of its own: (help, panel, those commands)."""
-NAMES: dict[Callable[..., None], str] = {starting.list_components: "list"}
+NAMES: dict[Callable[..., None], str] = {starting.list_components: "list", data.import_: "import"}
 
 
 def _application() -> typer.Typer:

@@ -110,6 +110,18 @@ class Simulation:
         found = {n: Coordinate(tuple(points), box.unit, p, length if p else None) for n, points, p, length in axes}
         return {TIME: Coordinate(tuple(self.times), "s"), **found} if self.family.is_evolution else found
 
+    def told(self) -> dict[str, Any]:
+        """The problem in plain values: name of the equation, parameters that all samples share, conditions by face."""
+        equation, varying = self.family.problem(0).equation, {v.name for v in self.family.varying}
+        values = {o.name: getattr(equation, o.name) for o in self.family.section.equation.info.options}
+        shared = {k: v for k, v in values.items() if k not in varying and not callable(v) and np.ndim(v) == 0}
+        boundary = {face: c.model_dump(mode="json") for face, c in self.family.section.boundary.items()}
+        return {
+            "equation": self.family.section.equation.kind,
+            "fixed_parameters": {k: float(v) for k, v in shared.items() if np.asarray(v).dtype.kind in "fiu"},
+            "boundary": boundary,
+        }
+
     def simulate(self, samples: np.ndarray) -> Simulated:
         """Solve the problems with these numbers; failed ones are named, not stored.
 
@@ -211,7 +223,8 @@ def generate_data(recipe: Recipe, folder: Path, progress: Progress, comm: Any = 
     }
 
     def notes() -> dict[str, Any]:
-        return {"recipe": recipe.to_yaml(), "measured_relative_error": simulation.measured_error()}
+        measured = simulation.measured_error()
+        return {"recipe": recipe.to_yaml(), "measured_relative_error": measured, **simulation.told()}
 
     with progress.task("generating data") as advance:
         return generate(

@@ -74,3 +74,22 @@ def test_merge_and_info(run_sciml, run_folder):
 
 def test_without_a_command(run_sciml):
     assert "merge" in run_sciml("data").output + run_sciml("data").errors
+
+
+@pytest.mark.parametrize("to", ["well", "pdebench"])
+def test_export_and_import(run_sciml, run_folder, to):
+    result = run_sciml("data", "export", run_folder, "--to", to, "--dtype", "float64", "-o", "theirs.hdf5")
+    assert result.code == 0 and "wrote theirs.hdf5: 20 samples" in result.output, result
+    assert "without energy" in result.output
+    result = run_sciml("data", "import", "theirs.hdf5", "-o", "back", "--splits", "12,3,5")
+    assert result.code == 0 and "back: 20 samples written, 0 found" in result.output, result
+    assert run_sciml("data", "check", "back").code == 0
+    names = ["u0", "u", "diffusivity"]
+    assert Dataset.open("back").content_hash(names) == Dataset.open("run/data").content_hash(names)
+
+
+def test_export_of_what_is_not_there(run_sciml, run_folder):
+    assert run_sciml("data", "export", run_folder, "--to", "welt", "-o", "x.h5").code == 78
+    assert run_sciml("data", "export", "nowhere", "--to", "well", "-o", "x.h5").code == 65
+    assert run_sciml("data", "import", "nowhere.h5", "-o", "back").code == 65
+    assert run_sciml("data", "import", "nowhere.h5", "-o", "back", "--splits", "1").code == 2
