@@ -16,8 +16,12 @@ from sciml.domain import Grid
 from sciml.equations.advection import Advection
 from sciml.equations.burgers import Burgers
 from sciml.equations.heat import Heat
+from sciml.equations.maxwell import MaxwellTE, MaxwellTM
+from sciml.equations.schroedinger import Schroedinger
+from sciml.equations.wave import Wave
 from sciml.functions import evaluate_on
 from sciml.problem import Problem
+from sciml.solvers import exact_waves
 from sciml.types import Array
 
 OVERSAMPLING = 4
@@ -37,9 +41,9 @@ class ExactSolution:
 def exact_solution(problem: Problem, grid: Grid, times: Any = None) -> ExactSolution | None:
     """The exact solution on `grid` at `times` (shape (T,), None if steady), or None where none is known.
 
-    Known: problems that bring their own `exact`; heat and advection on periodic boxes (Fourier coefficients of the
-    initial field, exact for band-limited fields, else with the error that the tail of the spectrum tells); viscous
-    Burgers on a periodic interval (Cole-Hopf).
+    Known: problems that bring their own `exact`; heat, advection, wave, Maxwell and free Schroedinger on periodic
+    boxes (Fourier coefficients of the initial field, exact for band-limited fields, else with the error that the tail
+    of the spectrum tells); viscous Burgers on a periodic interval (Cole-Hopf).
     """
     if problem.exact and set(problem.exact) == set(problem.field_names):
         return ExactSolution(_own(problem, grid, times), ROUNDING)
@@ -92,11 +96,43 @@ def _by_modes(problem: Problem, grid: Grid, times: np.ndarray, symbol: Any) -> E
     growth = jnp.exp(jnp.asarray(times).reshape((-1,) + (1,) * grid.dim) * symbol(basis))
     coefficients = basis.forward(initial)
     values = np.asarray(basis.backward(growth * coefficients))
-    is_high = np.logical_or.reduce([abs(k) * 4 >= n for k, n in zip(basis.orders, fine.shape, strict=True)])
+    high = [abs(k) * 4 >= n for k, n in zip(basis.orders, fine.shape, strict=True)]
+    is_high = np.logical_or.reduce(np.broadcast_arrays(*high))
     tail = np.sqrt(len(times)) * np.linalg.norm(np.asarray(basis.backward(jnp.where(is_high, coefficients, 0.0))))
     error = float(tail / (np.linalg.norm(values) or 1.0))
     every = (slice(None), *(slice(None, None, OVERSAMPLING),) * grid.dim)
     return ExactSolution({"u": values[every]}, max(error, ROUNDING))
+
+
+@_known.register
+def _(equation: Wave, problem: Problem, grid: Grid, times: np.ndarray) -> ExactSolution | None:
+    """d'Alembert's solution, mode by mode."""
+    return _waves(exact_waves.wave(equation), problem, grid, times)
+
+
+@_known.register
+def _(equation: MaxwellTM, problem: Problem, grid: Grid, times: np.ndarray) -> ExactSolution | None:
+    """A wave for E, and H from it."""
+    return _waves(exact_waves.maxwell_tm(equation), problem, grid, times)
+
+
+@_known.register
+def _(equation: MaxwellTE, problem: Problem, grid: Grid, times: np.ndarray) -> ExactSolution | None:
+    """A wave for H, and E from it."""
+    return _waves(exact_waves.maxwell_te(equation), problem, grid, times)
+
+
+@_known.register
+def _(equation: Schroedinger, problem: Problem, grid: Grid, times: np.ndarray) -> ExactSolution | None:
+    """Without focusing every mode turns as exp(-i D |k|^2 t)."""
+    if equation.focusing != 0:
+        return None
+    return _waves(exact_waves.schroedinger(equation), problem, grid, times)
+
+
+def _waves(evolve: exact_waves.Evolve, problem: Problem, grid: Grid, times: np.ndarray) -> ExactSolution:
+    fields, error = exact_waves.advanced_by_modes(problem, grid, times, evolve, OVERSAMPLING)
+    return ExactSolution(fields, max(error, ROUNDING))
 
 
 @_known.register

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
-from sciml.calculus.base import Calculus
+from sciml.calculus.base import Calculus, total
 from sciml.equations.base import Evolution, Field, equation, parameter
 from sciml.registry import register
 
@@ -33,3 +33,9 @@ class AllenCahn(Evolution):
         """-r u^3."""
         del d
         return {"u": -self.rate * (u.u * u.u * u.u)}
+
+    def decreasing(self, u: Any, d: Calculus[Any]) -> dict[str, Any]:
+        """The free energy D |grad u|^2/2 + r (1 - u^2)^2/4, which the equation descends."""
+        well = 1.0 - u.u * u.u
+        steepness = total([slope * slope for slope in (d.partial(u.u, axis) for axis in range(d.dim))])
+        return {"free energy": 0.5 * self.diffusivity * steepness + 0.25 * self.rate * (well * well)}

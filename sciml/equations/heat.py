@@ -27,3 +27,13 @@ class Heat(Evolution):
     def stiff(self, u: Any, d: Calculus[Any]) -> dict[str, Any]:
         """D lap u."""
         return {"u": self.diffusivity * d.laplacian(u.u)}
+
+    def invariants(self, u: Any, d: Calculus[Any]) -> dict[str, Any]:
+        """The heat, u itself."""
+        del d
+        return {"heat": u.u}
+
+    def decreasing(self, u: Any, d: Calculus[Any]) -> dict[str, Any]:
+        """u^2."""
+        del d
+        return {"square": u.u * u.u}

@@ -34,3 +34,8 @@ class KuramotoSivashinsky(Evolution):
         """u^2/2."""
         del d
         return {"u": (0.5 * (u.u * u.u),)}
+
+    def invariants(self, u: Any, d: Calculus[Any]) -> dict[str, Any]:
+        """The mean."""
+        del d
+        return {"mean": u.u}
