@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import ClassVar, final
 
 from sciml.registry import option, register
-from sciml.solvers.krylov import krylov_solver, stabilized_biconjugate_gradients
-from sciml.solvers.method import EllipticSolver, Matvec
-from sciml.solvers.spaces import GridSpace
-from sciml.solvers.structure import Structure
-from sciml.types import Array
+from sciml.solvers.krylov import LinearSolver, bicgstab_solver
+from sciml.solvers.method import EllipticSolver
+from sciml.solvers.system import LinearSystem
 
 
 @register("method", "bicgstab")
@@ -20,7 +17,7 @@ from sciml.types import Array
 class Bicgstab(EllipticSolver):
     """BiCGStab preconditioned by the fast diagonalized Laplacian, for operators that are not symmetric.
 
-    Those are: first derivatives, differences of order 4, Neumann and Robin faces.
+    Those are: first derivatives, differences of order 4.
     """
 
     references: ClassVar[tuple[str, ...]] = ("H. A. van der Vorst, SIAM J. Sci. Stat. Comput. 13 (1992) 631",)
@@ -30,7 +27,6 @@ class Bicgstab(EllipticSolver):
     tolerance: float = option(1e-10, above=0.0, doc="relative residual at which to stop, and the largest accepted")
     max_iterations: int = option(1000, minimum=1, doc="iterations per linear system after which the solve has failed")
 
-    def linear_solver(self, space: GridSpace, structure: Structure) -> Callable[[Matvec, Array], tuple[Array, Array]]:
+    def linear_solver(self, system: LinearSystem) -> LinearSolver:
         """BiCGStab."""
-        settings = (self.tolerance, self.max_iterations)
-        return krylov_solver(stabilized_biconjugate_gradients, space, structure, *settings, symmetric=False)
+        return bicgstab_solver(system.inverse_laplacian, self.tolerance, self.max_iterations)

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import ClassVar, final
 
 from sciml.registry import option, register
-from sciml.solvers.krylov import conjugate_gradients, krylov_solver
+from sciml.solvers.krylov import LinearSolver, conjugate_gradients, transposable
 from sciml.solvers.method import EllipticSolver, Matvec
-from sciml.solvers.spaces import GridSpace
-from sciml.solvers.structure import Structure
+from sciml.solvers.system import LinearSystem
 from sciml.types import Array
 
 
@@ -21,7 +19,7 @@ class ConjugateGradient(EllipticSolver):
     """Conjugate gradients preconditioned by the fast diagonalized Laplacian; the operator must be symmetric.
 
     The number of iterations depends on the contrast of the coefficients, hardly on the grid. Symmetric means in
-    practice: no first derivatives, differences of order 2, Dirichlet or periodic faces.
+    practice: no first derivatives, differences of order 2 (or a periodic box), one kind of condition per face.
     """
 
     references: ClassVar[tuple[str, ...]] = (
@@ -34,7 +32,11 @@ class ConjugateGradient(EllipticSolver):
     tolerance: float = option(1e-10, above=0.0, doc="relative residual at which to stop, and the largest accepted")
     max_iterations: int = option(1000, minimum=1, doc="iterations per linear system after which the solve has failed")
 
-    def linear_solver(self, space: GridSpace, structure: Structure) -> Callable[[Matvec, Array], tuple[Array, Array]]:
-        """Conjugate gradients."""
+    def linear_solver(self, system: LinearSystem) -> LinearSolver:
+        """Conjugate gradients in the product weighted by the cells, in which natural faces keep the symmetry."""
         settings = (self.tolerance, self.max_iterations)
-        return krylov_solver(conjugate_gradients, space, structure, *settings, symmetric=True)
+
+        def solve(matvec: Matvec, b: Array) -> tuple[Array, Array]:
+            return conjugate_gradients(matvec, system.inverse_laplacian, b, *settings, system.inner)
+
+        return transposable(solve, system.weights)

@@ -13,9 +13,8 @@ import numpy as np
 from sciml.errors import ConfigError
 from sciml.registry import option, register
 from sciml.solvers.method import EllipticSolver, Matvec
-from sciml.solvers.modes import FourierModes, Modes, conditions_of, difference_modes
-from sciml.solvers.spaces import GridSpace
-from sciml.solvers.structure import Structure, is_constant, is_uncoupled, separable_kind
+from sciml.solvers.modes import Modes
+from sciml.solvers.system import LinearSystem, symbol_of
 from sciml.types import Array
 
 
@@ -40,37 +39,26 @@ class Direct(EllipticSolver):
     max_iterations: int = option(1, minimum=1, doc="not used: a direct solve does not iterate")
     most_unknowns: int = option(5000, minimum=1, doc="largest dense system; 5000 unknowns take 200 MB")
 
-    def linear_solver(self, space: GridSpace, structure: Structure) -> Callable[[Matvec, Array], tuple[Array, Array]]:
+    def linear_solver(self, system: LinearSystem) -> Callable[[Matvec, Array], tuple[Array, Array]]:
         """By modes if the equation allows it, else dense."""
-        modes = matching_modes(space, structure)
+        modes = system.exact_modes
         if modes is not None:
             return lambda matvec, b: (_divide(modes, matvec, b), jnp.asarray(1.0))
-        n = int(np.prod(space.shape))
+        n = int(np.prod(system.space.shape))
         if n > self.most_unknowns:
             raise ConfigError(
                 "this system is too large for a dense factorization",
                 expected=f"at most {self.most_unknowns} unknowns",
                 got=f"{n} unknowns",
                 reason="its coefficients vary in space, or it couples fields, so no basis diagonalizes it",
-                fix="method: {kind: conjugate_gradient}, or {kind: bicgstab} if it is not symmetric",
+                fix="method: {kind: multigrid}, {kind: conjugate_gradient}, or {kind: bicgstab} if it is not symmetric",
             )
         return lambda matvec, b: (_dense(matvec, b), jnp.asarray(1.0))
 
 
-def matching_modes(space: GridSpace, structure: Structure) -> Modes | None:
-    """Modes that diagonalize the operator, None where there are none."""
-    if not (is_constant(structure) and is_uncoupled(structure)):
-        return None
-    if all(space.grid.box.periodic):
-        return FourierModes(space.grid)
-    kind = separable_kind(structure)
-    return difference_modes(space.grid, conditions_of(dict(space.boundary)), space.order, kind) if kind else None
-
-
 def _divide(modes: Modes, matvec: Matvec, b: Array) -> Array:
-    coefficients = modes.forward(b)
-    symbol = modes.forward(matvec(modes.backward(jnp.ones_like(coefficients))))
-    return modes.backward(coefficients / jnp.where(symbol == 0, 1.0, symbol))
+    symbol = symbol_of(modes, matvec, b)
+    return modes.backward(modes.forward(b) / jnp.where(symbol == 0, 1.0, symbol))
 
 
 def _dense(matvec: Matvec, b: Array) -> Array:

@@ -8,54 +8,43 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
-from sciml.solvers.direct import matching_modes
 from sciml.solvers.method import Matvec
-from sciml.solvers.modes import FourierModes, Modes, conditions_of, difference_modes
-from sciml.solvers.spaces import GridSpace
 from sciml.solvers.stability import norm
-from sciml.solvers.structure import Structure
 from sciml.types import Array
 
-Iteration = Callable[[Matvec, Matvec, Array, float, int], tuple[Array, Array]]
+Inner = Callable[[Array, Array], Array]
+LinearSolver = Callable[[Matvec, Array], tuple[Array, Array]]
 
 
-def krylov_solver(
-    iteration: Iteration, space: GridSpace, structure: Structure, tolerance: float, most: int, symmetric: bool
-) -> Callable[[Matvec, Array], tuple[Array, Array]]:
-    """(matvec, b) -> (x, iterations), preconditioned by the inverse Laplacian, with a transposable derivative."""
-    precondition = inverse_laplacian(preconditioning_modes(space, structure))
+def transposable(solve: LinearSolver, weights: Array) -> LinearSolver:
+    """The solver with a derivative that jax can transpose, for a matrix A with W A symmetric (W = diag(weights)).
 
-    def solve(matvec: Matvec, b: Array) -> tuple[Array, Array]:
-        return iteration(matvec, precondition, b, tolerance, most)
+    The transposed system A^T y = b is the same one again: A (W^-1 y) = W^-1 b.
+    """
+
+    def transposed(vecmat: Matvec, b: Array) -> tuple[Array, Array]:
+        z, iterations = solve(lambda v: vecmat(weights * v) / weights, b / weights)
+        return weights * z, iterations
 
     def solver(matvec: Matvec, b: Array) -> tuple[Array, Array]:
-        return jax.lax.custom_linear_solve(matvec, b, solve, solve, symmetric=symmetric, has_aux=True)
+        return jax.lax.custom_linear_solve(matvec, b, solve, transposed, has_aux=True)
 
     return solver
 
 
-def preconditioning_modes(space: GridSpace, structure: Structure) -> Modes:
-    """Modes of the Laplacian on the same grid with the same kind of conditions."""
-    exact = matching_modes(space, structure)
-    if exact is not None:
-        return exact
-    if all(space.grid.box.periodic):
-        return FourierModes(space.grid)
-    return difference_modes(space.grid, conditions_of(dict(space.boundary)), space.order, "compact")
+def bicgstab_solver(precondition: Matvec, tolerance: float, most: int) -> LinearSolver:
+    """(matvec, b) -> (x, iterations) by BiCGStab, for any matrix and its transpose."""
 
+    def solve(matvec: Matvec, b: Array) -> tuple[Array, Array]:
+        return stabilized_biconjugate_gradients(matvec, precondition, b, tolerance, most)
 
-def inverse_laplacian(modes: Modes) -> Matvec:
-    """v -> (-Laplacian)^{-1} v, the null mode (if any) scaled like the slowest other one."""
-    size = -modes.eigenvalues
-    smallest = jnp.min(jnp.where(jnp.abs(size) > 1e-10 * jnp.max(jnp.abs(size)), jnp.abs(size), jnp.inf))
-    safe = jnp.where(jnp.abs(size) > 1e-10 * jnp.max(jnp.abs(size)), size, smallest)
-    return lambda v: modes.backward(modes.forward(v) / safe)
+    return lambda matvec, b: jax.lax.custom_linear_solve(matvec, b, solve, solve, has_aux=True)
 
 
 def conjugate_gradients(
-    matvec: Matvec, precondition: Matvec, b: Array, tolerance: float, most: int
+    matvec: Matvec, precondition: Matvec, b: Array, tolerance: float, most: int, inner: Inner
 ) -> tuple[Array, Array]:
-    """Y. Saad, Iterative Methods for Sparse Linear Systems (2003), algorithm 9.1."""
+    """Y. Saad, Iterative Methods for Sparse Linear Systems (2003), algorithm 9.1, in the inner product given."""
     goal = tolerance * norm(b)
 
     def go_on(state: tuple[Any, ...]) -> Array:
@@ -64,14 +53,14 @@ def conjugate_gradients(
     def improve(state: tuple[Any, ...]) -> tuple[Any, ...]:
         x, r, p, rz, count = state
         image = matvec(p)
-        alpha = _ratio(rz, jnp.sum(p * image))
+        alpha = _ratio(rz, inner(p, image))
         x, r = x + alpha * p, r - alpha * image
         z = precondition(r)
-        new = jnp.sum(r * z)
+        new = inner(r, z)
         return x, r, z + _ratio(new, rz) * p, new, count + 1
 
     z = precondition(b)
-    state = (jnp.zeros_like(b), b, z, jnp.sum(b * z), jnp.asarray(0, jnp.int32))
+    state = (jnp.zeros_like(b), b, z, inner(b, z), jnp.asarray(0, jnp.int32))
     x, _, _, _, count = jax.lax.while_loop(go_on, improve, state)
     return x, count.astype(float)
 

@@ -46,7 +46,7 @@ class FourierSpace:
 
     def __init__(self, grid: Grid, names: tuple[str, ...], truncated: bool) -> None:
         self.grid, self.names, self._basis = grid, names, FourierBasis(grid)
-        self._mask = self._basis.resolved.astype(float) if truncated else None
+        self._mask = self._basis.resolved if truncated else None
 
     @property
     def is_modal(self) -> bool:
@@ -75,7 +75,7 @@ class FourierSpace:
         return self._basis.forward(jnp.broadcast_to(jnp.asarray(term, float), self.grid.shape))
 
     def _cut(self, coefficients: Array) -> Array:
-        return coefficients if self._mask is None else coefficients * self._mask
+        return coefficients if self._mask is None else jnp.where(self._mask, coefficients, 0.0)
 
 
 @final
@@ -97,7 +97,7 @@ class GridSpace:
     ) -> None:
         self.grid, self.names, self.boundary, self.order, self._modes = grid, names, boundary, order, modes
         self.interior = unknown_points(grid, boundary, order)
-        self._is_spectral = all(grid.box.periodic) and not differences
+        self.is_spectral = all(grid.box.periodic) and not differences
 
     @property
     def is_modal(self) -> bool:
@@ -144,6 +144,6 @@ class GridSpace:
         return y if self._modes is None else self._modes.backward(y)
 
     def _calculus(self, t: Any) -> Spectral | FiniteDifference:
-        if self._is_spectral:
+        if self.is_spectral:
             return Spectral(self.grid, time=t)
         return FiniteDifference(self.grid, self.boundary, self.order, time=t)

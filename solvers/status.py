@@ -113,7 +113,7 @@ def _singular(s: Status, method: Any, who: str) -> NumericalError:
         expected="a condition that fixes the level of u, or an operator whose cells balance on the grid",
         got="no Dirichlet or Robin face, no term without derivatives (null space: the constants), no balance of cells",
         reason="differences of order 4, conditions that differ between the fields of a face, or expanded divergences",
-        fix="difference_order: 2 (which then fixes the mean of u at zero), or {kind: dirichlet, value: 0.0} on one face",
+        fix="difference_order: 2 (which then fixes the mean of u at zero), or {kind: dirichlet, value: 0} on one face",
     )
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -15,6 +15,7 @@ from sciml.solvers.spaces import GridSpace
 from sciml.solvers.stability import norm, rough_values
 from sciml.solvers.status import Code, Status, status
 from sciml.solvers.structure import is_linear, read_structure
+from sciml.solvers.system import LinearSystem, spectrum
 from sciml.types import Array
 
 NULL_SPACE = 1e-9  # |J 1| below this fraction of |J rough| means that constants are in the null space
@@ -26,38 +27,40 @@ ROUNDING = 2.3e-16  # of J u, relative to |J| |u|
 
 def solve_steady(problem: Problem, grid: Grid, method: EllipticSolver) -> tuple[Array, Status]:
     """The fields as grid values, shape (fields, *grid.shape), and how it went; differentiable, nothing is raised
-    for numerical reasons."""
+    for numerical reasons.
+
+    Where the operator does not see constants (periodic, or Neumann conditions on all faces), the answer has mean
+    zero, and data that the quadrature on the grid leaves slightly incompatible are balanced by a constant.
+    """
     names = problem.field_names
-    space = GridSpace(grid, names, problem.boundary, method.difference_order)
+    space = GridSpace(grid, names, problem.boundary, method.difference_order, differences=method.uses_differences)
     structure = read_structure(problem.residual, names, grid.dim)
     zero = jnp.zeros(space.shape)
-    rough, other = (jnp.asarray(rough_values(2 * len(names), space.shape[1:])[i::2]) for i in range(2))
     at_zero, linearized = jax.linearize(lambda u: space.read(problem.residual, u, None), zero)
-    scale = norm(linearized(rough)) / norm(rough)
-    constant = jnp.ones_like(zero)
-    is_null = norm(linearized(constant)) < NULL_SPACE * scale * norm(constant)
-    periodic = all(grid.box.periodic)
-    pin = jnp.where(is_null, scale, 0.0) if periodic else 0.0
+    plain = LinearSystem(space, structure)
+    null = _null_space(plain, linearized)
+    system = LinearSystem(space, structure, jax.lax.stop_gradient(null.pin))
+    excess = jnp.where(null.pin > 0, system.mean(at_zero), 0.0)
 
     def residual(u: Array) -> Array:
-        return space.read(problem.residual, u, None) + pin * _mean(u)
+        return space.read(problem.residual, u, None) - excess + system.pin * system.mean(u)
 
-    inner = method.linear_solver(space, structure)
+    inner = method.linear_solver(system)
     goal = min(NEWTON_TOLERANCE, method.tolerance)
     u, iterations = _root(residual, zero, inner, None if is_linear(structure) else goal)
     size = jnp.where(norm(at_zero) > 0, norm(at_zero), 1.0)
     reached = norm(residual(u)) / size
-    asymmetry = _asymmetry(linearized, rough, other) if method.needs_symmetry else jnp.zeros(())
     gave_up = is_linear(structure) & method.iterates & (iterations >= method.max_iterations)
-    rounded = method.tolerance + ROUNDING * scale * norm(u) / size
+    rounded = method.tolerance + ROUNDING * null.scale * norm(u) / size
     tolerance = jnp.where(gave_up, method.tolerance, rounded)
-    checks = [
-        (asymmetry > ASYMMETRY, Code.NOT_SYMMETRIC, asymmetry, ASYMMETRY),
-        (_incompatible(is_null & periodic, at_zero), Code.INCOMPATIBLE, jnp.max(jnp.abs(_mean(at_zero))), 0.0),
-        (is_null & (not periodic), Code.SINGULAR, 0.0, 0.0),
+    imbalance = jnp.max(jnp.abs(excess)) / jnp.maximum(jnp.max(system.mean(jnp.abs(at_zero))), 1e-300)
+    checks: list[Finding] = [
+        *_operator_findings(system, method, linearized, null),
+        (imbalance > _balance_limit(space), Code.INCOMPATIBLE, imbalance, _balance_limit(space)),
+        (null.is_null & ~(null.pin > 0), Code.SINGULAR, 0.0, 0.0),
         (~jnp.all(jnp.isfinite(at_zero)), Code.BAD_START, 0.0, 0.0),
     ]
-    lost = jnp.any(jnp.stack([failed for failed, *_ in checks])) | ~(reached <= rounded)
+    lost = jnp.any(jnp.stack([jnp.asarray(failed) for failed, *_ in checks])) | ~(reached <= rounded)
     checks = [(~(reached <= tolerance), Code.NOT_CONVERGED, reached, tolerance), *checks]
     outcome = status(Code.OK, measure=reached, limit=tolerance, steps=iterations)
     for failed, code, measure, limit in checks:
@@ -65,6 +68,62 @@ def solve_steady(problem: Problem, grid: Grid, method: EllipticSolver) -> tuple[
         outcome = jax.tree.map(lambda bad, good, failed=failed: jnp.where(failed, bad, good), worse, outcome)
     # not masked by the outcome: jax batches the iterations, and with them the values, in forward-mode Jacobians
     return jnp.where(lost, jnp.nan, space.decode(u, None)), outcome
+
+
+Finding = tuple[Any, Code, Any, Any]
+"""Whether it failed, what that is called, the measure and its limit."""
+
+
+class _NullSpace(NamedTuple):
+    """`is_null`: constants are in the null space; `pin`: positive where also the cells of the grid balance, so that a
+    multiple of the mean fixes the level; `scale`: |J r| / |r| of a rough r. Shapes ()."""
+
+    is_null: Array
+    pin: Array
+    scale: Array
+
+
+def _rough(shape: tuple[int, ...]) -> list[Array]:
+    """Two different rough states."""
+    return [jnp.asarray(rough_values(2 * shape[0], shape[1:])[i::2]) for i in range(2)]
+
+
+def _null_space(system: LinearSystem, linearized: Matvec) -> _NullSpace:
+    rough = _rough(system.space.shape)[0]
+    image, constant = linearized(rough), jnp.ones(system.space.shape)
+    scale = norm(image) / norm(rough)
+    is_null = norm(linearized(constant)) < NULL_SPACE * scale * norm(constant)
+    balanced = jnp.max(jnp.abs(system.mean(image))) < NULL_SPACE * jnp.max(system.mean(jnp.abs(image)))
+    return _NullSpace(is_null, jnp.where(is_null & balanced, scale, 0.0), scale)
+
+
+def _operator_findings(
+    system: LinearSystem, method: EllipticSolver, linearized: Matvec, null: _NullSpace
+) -> list[Finding]:
+    """Resonance, and for methods that need it, symmetry and one sign."""
+    found: list[Finding] = []
+    rough, other = _rough(system.space.shape)
+    seen = spectrum(system, lambda u: linearized(u) + system.pin * system.mean(u), rough)
+    if method.needs_symmetry:
+        smooth = system.inverse_laplacian(jnp.ones_like(rough))
+        forms = [system.inner(v, linearized(v)) for v in (rough, smooth)]
+        opposite = (forms[0] * forms[1] < 0) & (jnp.abs(forms[1]) > ASYMMETRY * null.scale * norm(smooth) ** 2)
+        indefinite = opposite if seen is None else opposite | seen.indefinite
+        found.append((indefinite, Code.INDEFINITE, 0.0, 0.0))
+    if seen is not None:
+        found.append((seen.distance < seen.resolved, Code.RESONANT, seen.distance, seen.resolved))
+    if method.needs_symmetry:
+        image, backward = linearized(other), system.inner(other, linearized(rough))
+        asymmetry = jnp.abs(system.inner(rough, image) - backward) / (norm(rough) * norm(image))
+        found.append((asymmetry > ASYMMETRY, Code.NOT_SYMMETRIC, asymmetry, ASYMMETRY))
+    return found
+
+
+def _balance_limit(space: GridSpace) -> float:
+    """How far from zero the mean of compatible data may be: rounding, or the trapezoidal rule between faces."""
+    steps = [h / length for h, length in zip(space.grid.spacing, space.grid.box.lengths, strict=True)]
+    bounded = [h for h, periodic in zip(steps, space.grid.box.periodic, strict=True) if not periodic]
+    return 1e-8 + 4.0 * max(bounded, default=0.0) ** 2
 
 
 def _root(residual: Callable[[Array], Array], start: Array, inner: Any, tolerance: float | None) -> tuple[Array, Array]:
@@ -98,18 +157,3 @@ def _root(residual: Callable[[Array], Array], start: Array, inner: Any, toleranc
         return inner(g, y)[0]
 
     return jax.lax.custom_root(residual, start, solve, tangent_solve, has_aux=True)
-
-
-def _mean(u: Array) -> Array:
-    """Mean over space, per field, keeping the rank."""
-    return jnp.mean(u, axis=tuple(range(1, u.ndim)), keepdims=True)
-
-
-def _incompatible(singular: Any, at_zero: Array) -> Array:
-    return singular & jnp.any(jnp.abs(_mean(at_zero)) > 1e-8 * jnp.max(jnp.abs(at_zero)))
-
-
-def _asymmetry(apply: Matvec, a: Array, b: Array) -> Array:
-    """|<a, J b> - <b, J a>| relative to |a| |J b|."""
-    forward, backward = jnp.sum(a * apply(b)), jnp.sum(b * apply(a))
-    return jnp.abs(forward - backward) / (norm(a) * norm(apply(b)))

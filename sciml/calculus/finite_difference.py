@@ -172,8 +172,11 @@ def _on_face(values: Any, face: str, dim: int) -> Any:
 
 def _put_on_face(values: Any, face: str, dim: int, new: Any) -> Array:
     axis, end = _end(face)
-    index = (..., end, *(slice(None),) * (dim - 1 - axis))
-    return jnp.asarray(values).at[index].set(new)
+    values = jnp.asarray(values)
+    place = values.ndim - dim + axis
+    face_shape = values.shape[:place] + values.shape[place + 1 :]
+    slab = jnp.expand_dims(jnp.broadcast_to(jnp.asarray(new, values.dtype), face_shape), place)
+    return jax.lax.dynamic_update_slice_in_dim(values, slab, end % values.shape[place], place)
 
 
 @final
@@ -233,9 +236,9 @@ class FiniteDifference(Calculus[GridField]):
         index = self.interior
         if index == (slice(0, None),) * self.dim:
             return self.state(interior, name)
-        lead = jnp.shape(interior)[: jnp.ndim(interior) - self.dim]
-        full = jnp.zeros(lead + self.grid.shape, jnp.result_type(interior))
-        return self.state(full.at[(..., *index)].set(interior), name)
+        ends = [part.indices(n)[:2] for part, n in zip(index, self.grid.shape, strict=True)]
+        widths = [(first, n - last) for (first, last), n in zip(ends, self.grid.shape, strict=True)]
+        return self.state(jnp.pad(interior, [(0, 0)] * (jnp.ndim(interior) - self.dim) + widths), name)
 
     def _fill(self, values: Any, face: str, condition: Condition) -> Array:
         axis, end = _end(face)

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import jax
 import jax.numpy as jnp
 import numpy as np
+import pytest
 from comparison import assert_close
 
-from sciml.boundary import dirichlet, neumann
+from sciml.boundary import dirichlet, neumann, robin
 from sciml.calculus import FiniteDifference
 from sciml.domain import Box, Grid
 from sciml.equations.darcy import Darcy
-from sciml.problem import make_problem
-from sciml.solvers import Direct, solve
+from sciml.equations.helmholtz import Helmholtz
+from sciml.equations.poisson import Poisson
+from sciml.errors import ConfigError, NumericalError
+from sciml.problem import make_problem, manufactured
+from sciml.solvers import Bicgstab, ConjugateGradient, Direct, Multigrid, solve
 
 LINE = Box((0.0,), (1.0,), (False,))
 SQUARE = Box((0.0, 0.0), (1.0, 1.0), (False, False))
@@ -47,3 +52,130 @@ def test_flow_through_layers_between_walls_is_exact():
     grid = Grid(SQUARE, (16, 9))
     found = solve(make_problem(Darcy(layers, 0.0), SQUARE, boundary=boundary), grid, Direct()).fields["u"]
     assert_close(found, np.tile(through_layers(grid.axes[0])[:, None], (1, 9)), rtol=0, atol=1e-10)
+
+
+def smooth(x):
+    return jnp.sin(2.0 * x[0] + 0.3) * jnp.cos(3.0 * x[1])
+
+
+def slope(axis, sign):
+    """The outward derivative of `smooth` on a face."""
+    return lambda x: sign * jax.grad(smooth)(x)[axis]
+
+
+def level(axis, sign):
+    """2 u + 0.5 du/dn."""
+    return lambda x: 2.0 * smooth(x) + 0.5 * slope(axis, sign)(x)
+
+
+MAKE = {
+    "dirichlet": lambda axis, sign: dirichlet(smooth),
+    "neumann": lambda axis, sign: neumann(slope(axis, sign)),
+    "robin": lambda axis, sign: robin(2.0, 0.5, level(axis, sign)),
+}
+FACES = {
+    "dirichlet": ("dirichlet",) * 4,
+    "neumann": ("neumann",) * 4,
+    "robin": ("robin",) * 4,
+    "mixed": ("dirichlet", "neumann", "robin", "neumann"),
+}
+SOLVERS = {
+    "direct": Direct(),
+    "conjugate_gradient": ConjugateGradient(),
+    "bicgstab": Bicgstab(),
+    "multigrid": Multigrid(),
+}
+SIDES = {"x-": (0, -1.0), "x+": (0, 1.0), "y-": (1, -1.0), "y+": (1, 1.0)}
+
+
+def varying(x):
+    return 1.0 + 0.5 * jnp.sin(3.0 * x[0]) * x[1]
+
+
+@pytest.mark.parametrize("name", SOLVERS)
+@pytest.mark.parametrize("kind", FACES)
+def test_every_solver_with_every_condition(name, kind):
+    """Darcy flow with a smooth coefficient, manufactured: order 2, from 8 to 16 intervals."""
+    chosen = dict(zip(SIDES, FACES[kind], strict=True))
+    problem = manufactured(
+        Darcy(varying), SQUARE, {"u": smooth}, condition=lambda f, axis, sign: _on(chosen, axis, sign)
+    )
+    errors = []
+    for n in (9, 17):
+        grid = Grid(SQUARE, (n, n))
+        difference = np.asarray(solve(problem, grid, SOLVERS[name]).fields["u"] - problem.exact_values(grid)["u"])
+        if kind == "neumann":
+            difference -= difference.mean()
+        errors.append(np.abs(difference).max())
+    assert 1.8 < np.log2(errors[0] / errors[1]) < 2.3, errors
+
+
+def _on(chosen, axis, sign):
+    return MAKE[chosen["xy"[axis] + ("+" if sign > 0 else "-")]](axis, sign)
+
+
+class TestNeumannOnly:
+    walls = {face: neumann(0.0) for face in SQUARE.faces}
+    grid = Grid(SQUARE, (17, 33))
+
+    def test_compatible_data_give_the_solution_of_mean_zero(self):
+        """cos(pi x) is an eigenvector of the differences, so only its eigenvalue is off, by pi^2 h^2 / 12."""
+        problem = make_problem(Poisson(lambda x: jnp.pi**2 * jnp.cos(jnp.pi * x[0])), SQUARE, boundary=self.walls)
+        found = np.asarray(solve(problem, self.grid, Direct()).fields["u"])
+        factor = (np.pi / 16) ** 2 / (4 * np.sin(np.pi / 32) ** 2)
+        assert_close(found, factor * np.cos(np.pi * self.grid.points[..., 0]), rtol=0, atol=1e-12)
+
+    def test_a_source_that_does_not_balance_is_refused(self):
+        with pytest.raises(NumericalError, match="does not balance") as caught:
+            solve(make_problem(Poisson(1.0), SQUARE, boundary=self.walls), self.grid, Direct())
+        assert "mean of 1" in str(caught.value) and "subtract the mean" in caught.value.fix
+
+    def test_outflow_balances_the_source(self):
+        """-lap u = 1 with du/dn = -1 at x = 1 alone: what comes in leaves there; u = -(x^2 - 1/3)/2 exactly."""
+        problem = make_problem(Poisson(1.0), SQUARE, boundary=self.walls | {"x+": neumann(-1.0)})
+        found = np.asarray(solve(problem, self.grid, Direct()).fields["u"])
+        x = self.grid.points[..., 0]
+        assert_close(found - found[0, 0], -0.5 * x**2, rtol=0, atol=1e-12)
+
+
+class TestHelmholtz:
+    wave = staticmethod(lambda x: jnp.sin(4.0 * x[0] + 1.0) * jnp.cos(3.0 * x[1]))  # lap = -25
+    grid = Grid(SQUARE, (33, 33))
+
+    def problem(self, wavenumber, forcing=0.0):
+        boundary = {face: dirichlet(self.wave) for face in SQUARE.faces}
+        return make_problem(Helmholtz(wavenumber, forcing), SQUARE, boundary=boundary)
+
+    @pytest.mark.parametrize("method", [Direct(), Direct(difference_order=4), Bicgstab()])
+    def test_above_the_first_resonance(self, method):
+        """k = 5 is above sqrt(2) pi: indefinite; u solves it exactly, the differences to their order."""
+        found = np.asarray(solve(self.problem(5.0), self.grid, method).fields["u"])
+        error = np.abs(found - jax.vmap(self.wave)(jnp.asarray(self.grid.points.reshape(-1, 2))).reshape(33, 33)).max()
+        assert error < (1e-2 if method.difference_order == 2 else 1e-4)
+
+    @pytest.mark.parametrize("method", [ConjugateGradient(), Multigrid()])
+    def test_indefinite_is_refused_by_methods_that_need_one_sign(self, method):
+        with pytest.raises(NumericalError, match="both signs") as caught:
+            solve(self.problem(5.0), self.grid, method)
+        assert "direct" in caught.value.fix
+        assert np.isfinite(solve(self.problem(3.0), self.grid, method).fields["u"]).all()
+
+    @pytest.mark.parametrize("method", [Direct(), Bicgstab()])
+    def test_a_resonance_is_refused_by_name(self, method):
+        """k^2 = 5 pi^2 is the second eigenvalue of the square; 4 % beside it the answer is large, but is one."""
+        with pytest.raises(NumericalError, match="at a resonance") as caught:
+            solve(self.problem(np.sqrt(5) * np.pi), self.grid, method)
+        assert "wave number" in caught.value.fix
+        assert np.isfinite(solve(self.problem(1.02 * np.sqrt(5) * np.pi), self.grid, method).fields["u"]).all()
+
+
+@pytest.mark.parametrize("sign", [-1.0, 1.0])
+def test_a_coefficient_that_changes_sign_is_refused(sign):
+    boundary = {"x-": dirichlet(1.0), "x+": dirichlet(0.0)}
+    problem = make_problem(Darcy(lambda x: x[0] + 0.5 * sign), LINE, boundary=boundary)
+    if sign > 0:
+        assert np.isfinite(solve(problem, Grid(LINE, (16,)), Direct()).fields["u"]).all()
+        return
+    with pytest.raises(ConfigError, match="'permeability' changes sign") as caught:
+        solve(problem, Grid(LINE, (16,)), Direct())
+    assert "-0.5 at x = 0" in str(caught.value)
