@@ -16,13 +16,14 @@ from flax import nnx
 from sciml.domain import Box
 from sciml.equations.heat import Heat
 from sciml.operators.traffic import activation_traffic, has_formulas
-from sciml.parallel.cost import gradient_traffic, held
-from sciml.parallel.layout import Layout
+from sciml.parallel.cost import gradient_traffic, held, ring_share
+from sciml.parallel.layout import Layout, Leaf
 from sciml.parallel.plan import Plan
 from sciml.parallel.step import Step, build_step
 from sciml.parallel.traffic import collectives
 from sciml.pinn.model import PINNConfig
 from sciml.pinn.objectives import PointResidual
+from sciml.pinn.traffic import tensor_traffic
 from sciml.problem import make_problem
 from sciml.registry import load
 from sciml.sampling.fields import RandomFourierSeries
@@ -170,40 +171,51 @@ def difference(name: str, state: TrainState, history: list[dict[str, Any]]) -> f
 
 
 @dataclass(frozen=True)
-class Proof:
-    """One training under a plan against its claims: difference from one device, and measured over predicted bytes."""
+class Measured:
+    """One training under a plan: difference from one device; bytes sent in a step, and stored before it, by a device;
+    kinds of communication.
+    """
 
     difference: float
     sent: float
-    predicted_sent: float | None
     arguments: float
-    predicted_arguments: float
-    kinds: frozenset[str]
-
-    @property
-    def traffic(self) -> float | None:
-        """Bytes sent, measured over predicted; None without a formula."""
-        if self.predicted_sent is None:
-            return None
-        return self.sent / self.predicted_sent if self.predicted_sent else float(self.sent == 0)
+    kinds: tuple[str, ...]
 
 
-def prove(name: str, plan: Plan) -> Proof:
-    """Train, compile, count."""
+@dataclass(frozen=True)
+class Predicted:
+    """The same bytes by formula."""
+
+    sent: float
+    arguments: float
+
+
+def measured(name: str, plan: Plan, steps: int = 3) -> Measured:
+    """Compile a step, count what it sends and stores, train with it."""
     known = case(name)
-    state, history, step = training(name, plan)
+    optimizer = load("optimizer", "adam")().build(steps)
+    step = build_step(known.model, known.objective, optimizer, plan)
+    state, history = step.place(known.state(optimizer)), []
     compiled = step.function.lower(state, known.batch).compile()
+    for _ in range(steps):
+        state, metrics = jax.block_until_ready(compiled(state, known.batch))
+        history.append(jax.device_get(metrics))
     found = collectives(compiled.as_text())
-    layout = Layout.of(known.model, plan)
-    stored = held(layout, state.params, state.opt_state, batch_on_devices(known))
-    return Proof(
+    return Measured(
         difference(name, state, history),
         sum(c.sent * c.times for c in found),
-        predicted_traffic(known, layout, state),
         compiled.memory_analysis().argument_size_in_bytes,
-        stored.total,
-        frozenset(c.kind for c in found),
+        tuple(sorted({c.kind for c in found})),
     )
+
+
+def predicted(name: str, plan: Plan) -> Predicted:
+    """What the formulas say of the same step."""
+    known = case(name)
+    state = jax.eval_shape(lambda: known.state(load("optimizer", "adam")().build(1)))
+    layout = Layout.of(known.model, plan)
+    stored = held(layout, state.params, state.opt_state, batch_on_devices(known))
+    return Predicted(predicted_traffic(known, layout, state), stored.total)
 
 
 def batch_on_devices(known: Case) -> Batch:
@@ -211,13 +223,35 @@ def batch_on_devices(known: Case) -> Batch:
     return {name: np.asarray(value) for name, value in known.batch.items()}
 
 
-def predicted_traffic(known: Case, layout: Layout, state: TrainState) -> float | None:
-    """Bytes that a device sends in a step, by formula: gradients, activations, and the few numbers of the loss."""
+def predicted_traffic(known: Case, layout: Layout, state: TrainState) -> float:
+    """Bytes that a device sends in a step, by formula: gradients, activations where layers are split, few numbers."""
     plan = layout.plan
     rows = ROWS // math.prod(plan.sizes[name] for name in layout.rows)
-    if plan.used("tensor") and not has_formulas(known.model):
-        return None
-    if plan.schedule == "1f1b" and plan.used("tensor", "domain", "expert"):
-        return None  # every stage repeats the forward pass of split layers, which the formulas do not count
-    activations = activation_traffic(known.model, plan, rows) if has_formulas(known.model) else {}
-    return sum(gradient_traffic(layout, state.params).values()) + sum(activations.values())
+    batch = jax.eval_shape(known.objective.prepare, known.batch, jax.random.key(0))
+    if has_formulas(known.model):
+        activations = activation_traffic(known.model, plan, rows)
+    else:
+        activations = tensor_traffic(known.model, known.objective, batch, plan)
+    terms = len(jax.eval_shape(known.objective.residuals, known.model, batch))
+    gradients = gradient_traffic(layout, state.params)
+    return sum(gradients.values()) + sum(activations.values()) + 8 * _numbers(layout, rows, terms)
+
+
+def _numbers(layout: Layout, rows: int, terms: int) -> float:
+    """Single numbers that are added, as a ring sends them: terms of the loss, norms of gradients and of fields."""
+    plan = layout.plan
+
+    def ring(*names: str) -> float:
+        return 2 * ring_share(math.prod(plan.sizes[name] for name in names))
+
+    parts = {(*own, "fsdp") if plan.zero == 1 and leaf.storage is not None else own for leaf, own in _owned(layout)}
+    found = terms * ring(*layout.sums) + sum(ring(*names) for names in parts)
+    interleaved = plan.schedule == "1f1b"
+    ticks = (plan.microbatches + 2 * plan.pipeline - 2) / plan.microbatches if interleaved else 1.0
+    if layout.space is not None:
+        found += ticks * rows * ring("domain")
+    return found + terms * interleaved * ring("pipeline")
+
+
+def _owned(layout: Layout) -> list[tuple[Leaf, tuple[str, ...]]]:
+    return [(leaf, layout.own(leaf)) for leaf in layout.leaves]
