@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any, final
 
@@ -11,7 +12,15 @@ import numpy as np
 
 from sciml.types import Array
 
-CONTOUR_POINTS = 32  # a circle of radius 1: the trapezoidal rule is exact to rounding
+TAYLOR = np.asarray([1 / math.factorial(k + 3) for k in reversed(range(18))])
+"""Of phi_3, highest power first: what is left out is below rounding for |z| < 1."""
+
+
+def times(factor: Array, y: Array) -> Array:
+    """The product; that of a real factor and a complex state costs two multiplications, where XLA would take four."""
+    if jnp.iscomplexobj(y) and not jnp.iscomplexobj(factor):
+        return jax.lax.complex(factor * y.real, factor * y.imag)
+    return factor * y
 
 
 @jax.tree_util.register_dataclass
@@ -24,28 +33,28 @@ class Diagonal:
 
     def act(self, function: Array, y: Array) -> Array:
         """A function of L applied to a state."""
-        return function * y
+        return times(function, y)
 
     def apply(self, y: Array) -> Array:
         """L y."""
-        return self.symbol * y
+        return times(self.symbol, y)
 
     def phi(self, step: Any) -> tuple[Array, ...]:
         """phi_0 ... phi_3 of z = step L, with phi_0 = e^z and phi_{k+1} = (phi_k - 1/k!)/z.
 
-        Mean over a circle around each z: Kassam and Trefethen (2005) sec. 2. The complex part is dropped only
-        where L itself is real: dropping it always makes the method first order for dispersive equations.
+        Where |z| < 1, by the Taylor series of phi_3 and the recurrence upside down, which loses nothing; elsewhere by
+        the recurrence, which loses a digit at most. Complex wherever L is: keeping the real part only, of a mean over
+        a circle as by Kassam and Trefethen (2005), makes the method first order for dispersive equations.
         """
-        z = step * self.symbol
-        circle = np.exp(2j * np.pi * (np.arange(CONTOUR_POINTS) + 0.5) / CONTOUR_POINTS)
-        w = z[..., None] + circle
-        first = (jnp.exp(w) - 1) / w
-        second = (first - 1) / w
-        third = (second - 0.5) / w
-        means = (jnp.mean(f, axis=-1) for f in (first, second, third))
-        if not jnp.iscomplexobj(self.symbol):
-            means = (f.real for f in means)
-        return (jnp.exp(z), *means)
+        z = jnp.asarray(step * self.symbol)
+        small = jnp.abs(z) < 1
+        inside, outside = jnp.where(small, z, 0.0), jnp.where(small, 1.0, z)
+        exponential = jnp.exp(z)
+        first = (jnp.where(small, 0.0, exponential) - 1) / outside
+        second = (first - 1) / outside
+        third = jnp.where(small, jnp.polyval(TAYLOR, inside), (second - 0.5) / outside)
+        second = jnp.where(small, 0.5 + inside * third, second)
+        return exponential, jnp.where(small, 1 + inside * second, first), second, third
 
     def exponential(self, step: Any) -> Array:
         """e^{step L}."""
