@@ -1,7 +1,8 @@
 """A small data set for tests: random waves, made by numpy alone, each sample from its own id.
 
 Run as a program it generates into a folder, under `mpiexec` or alone:
-`python generated_data.py FOLDER [--samples N] [--chunk N] [--fail-on-rank R] [--blow-up ID] [--kill-after N]`.
+`python generated_data.py FOLDER [--samples N] [--chunk N] [--fail-on-rank R] [--blow-up ID] [--kill-after N]
+[--kill-rank R] [--shard-each-chunk] [--wait-for N]`.
 """
 
 from __future__ import annotations
@@ -9,13 +10,14 @@ from __future__ import annotations
 import argparse
 import os
 import sys
+import time
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from sciml.data import Coordinate, Layout, Simulated, generate
+from sciml.data import Coordinate, Layout, Simulated, generate, writer
 from sciml.errors import SciMLError
 from sciml.spec import Variable
 
@@ -68,17 +70,33 @@ def make(folder: Path, **options: Any) -> None:
     generate(folder, wanted, simulate, **{"chunk": 4, "provenance": {"seed": 7}, **options})
 
 
+def wait_for_chunks(folder: Path, count: int, seconds: float = 20.0) -> None:
+    """Compute as long as it takes the other ranks to finish `count` chunks."""
+    end = time.monotonic() + seconds
+    while not folder.is_dir() or len(list(folder.iterdir())) < count:
+        if time.monotonic() > end:
+            raise TimeoutError(f"the other ranks did not finish {count} chunks")
+        time.sleep(0.01)
+
+
 def program(arguments: argparse.Namespace) -> None:
     """Generate as the command line says, with the faults it asks for."""
     rank = int(os.environ.get("PMI_RANK", "0"))
-    calls = []
+    calls, done = [], arguments.folder.with_name(f"{arguments.folder.name}-done")
+    if arguments.shard_each_chunk:
+        writer.SHARD_SECONDS = 0.0
 
     def faulty(ids: np.ndarray) -> Simulated:
         calls.append(ids)
         if rank == arguments.fail_on_rank:
             raise ValueError("the solver met a wall")
-        if len(calls) > arguments.kill_after:
+        if len(calls) > arguments.kill_after and arguments.kill_rank in (rank, None):
             os._exit(9)
+        if rank == 0 and len(calls) == 1 and arguments.wait_for:
+            wait_for_chunks(done, arguments.wait_for)
+        elif arguments.wait_for:
+            done.mkdir(exist_ok=True)
+            (done / f"{ids[0]}").touch()
         arrays: Mapping[str, np.ndarray] = simulate(ids).arrays
         arrays["u"][ids == arguments.blow_up, 1:] = np.inf
         return Simulated(arrays)
@@ -97,6 +115,9 @@ if __name__ == "__main__":
     parser.add_argument("--fail-on-rank", type=int, default=-1)
     parser.add_argument("--blow-up", type=int, default=-1)
     parser.add_argument("--kill-after", type=int, default=1_000_000)
+    parser.add_argument("--kill-rank", type=int)
+    parser.add_argument("--shard-each-chunk", action="store_true")
+    parser.add_argument("--wait-for", type=int, default=0)
     try:
         program(parser.parse_args())
     except Exception as error:  # as the command line does: 70 for what is not ours

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeAlias
 
 import numpy as np
 
-from sciml.data import master
+from sciml.data import master, sharing
 from sciml.data import provenance as origin
 from sciml.data.layout import Layout, fingerprint
 from sciml.data.manifest import Manifest
@@ -68,7 +68,7 @@ def generate(
     the data are: a folder with another one is refused. `notes` (measured solver error, full recipe text)
     are recorded and not compared; a function that returns them is called on one rank, and only when there is
     something to compute. `samples`: stop after this many ids now. `comm`: mpi4py communicator; found by
-    itself under mpiexec or srun. `progress(done, total)` counts the samples of this rank.
+    itself under mpiexec or srun. `progress(done, total)` counts the samples that were given out to all ranks.
 
     Samples that failed or are not finite are never written; they are reported as NumericalError when
     all others are stored. Raises ConfigError (other layout or provenance in the folder), BusyError (another
@@ -83,8 +83,9 @@ def generate(
         plan, adopted = ranks.on_first(lambda: make_plan(folder, identity, chunk, samples))
         if plan.missing:
             plan = plan.noting(ranks.on_first(lambda: _noted(notes)))
+        ranks.on_first(lambda: sharing.begin(folder, ranks.size))
         writer = ShardWriter(folder, f"shard-{plan.number:03d}-{ranks.rank:04d}", plan.manifest.identity)
-        failed, error = _compute(plan, simulate, writer, ranks, progress)
+        failed, error = _compute(plan, plan.work(folder, ranks.rank, ranks.size), simulate, writer, ranks, progress)
         shards = [shard for part in ranks.gather(writer.shards) for shard in part]
         ranks.on_first(lambda: _close(folder, plan.manifest.adding(shards), bool(shards)))
         ranks.agree(error)
@@ -97,6 +98,7 @@ def generate(
 
 def _close(folder: Path, known: Manifest, changed: bool) -> None:
     """The manifest, and the file that shows all shards as one."""
+    sharing.end(folder)
     known.save(folder)
     if changed or not (folder / master.FILE).exists():
         master.write(folder, known)
@@ -107,22 +109,25 @@ def _noted(notes: Mapping[str, Any] | Callable[[], Mapping[str, Any]] | None) ->
 
 
 def _compute(
-    plan: Plan, simulate: Simulate, writer: ShardWriter, ranks: Ranks, progress: Progress | None
+    plan: Plan,
+    work: Iterator[tuple[np.ndarray, np.ndarray, int]],
+    simulate: Simulate,
+    writer: ShardWriter,
+    ranks: Ranks,
+    progress: Progress | None,
 ) -> tuple[dict[int, str], Exception | None]:
     """Work through the chunks of this rank. Whatever happens, finished samples reach the disk."""
-    chunks = plan.chunks(ranks.rank, ranks.size)
-    total, done, failed = sum(int(mask.sum()) for _, mask in chunks), 0, {}
+    failed: dict[int, str] = {}
     problem: Exception | None = None
     try:
-        for ids, mask in chunks:
+        for ids, mask, reached in work:
             arrays, bad = _checked(simulate(ids), ids, writer.identity.layout)
             keep = mask & ~np.isin(ids, list(bad))
             stored = arrays if keep.all() else {name: values[keep] for name, values in arrays.items()}
             writer.add(ids[keep], stored)
             failed.update({i: why for i, why in bad.items() if i in ids[mask]})
-            done += int(mask.sum())
             if progress is not None:
-                progress(done, total)
+                progress(reached, len(plan.missing))
     except Exception as error:
         problem = error
     except BaseException as error:  # Ctrl-C: keep the samples, and do not leave other ranks waiting

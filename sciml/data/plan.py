@@ -12,7 +12,7 @@ from typing import IO, Any
 
 import numpy as np
 
-from sciml.data import disk, manifest
+from sciml.data import disk, manifest, sharing
 from sciml.data.manifest import Manifest, Shard
 from sciml.data.ranks import Ranks
 from sciml.data.shard import Identity, check_values, read_ids
@@ -36,13 +36,18 @@ class Plan:
         identity = replace(self.manifest.identity, notes=notes)
         return replace(self, manifest=replace(self.manifest, identity=identity))
 
-    def chunks(self, rank: int, size: int) -> list[tuple[np.ndarray, np.ndarray]]:
-        """(ids to compute together, mask of those to store) for one rank."""
+    def work(self, folder: Path, rank: int, size: int) -> Iterator[tuple[np.ndarray, np.ndarray, int]]:
+        """(ids to compute together, mask of those to store, missing samples up to here) for one rank.
+
+        Chunks are handed out as ranks ask for them, so that expensive samples keep no one waiting.
+        """
         length, total = self.manifest.chunk, self.manifest.identity.layout.samples
-        numbers = sorted({i // length for i in self.missing})[rank::size]
         wanted = np.asarray(self.missing, np.int64)
-        whole = [np.arange(n * length, min((n + 1) * length, total), dtype=np.int64) for n in numbers]
-        return [(ids, np.isin(ids, wanted)) for ids in whole]
+        numbers = np.unique(wanted // length)
+        for first, last in sharing.taken(folder, len(numbers), rank, size):
+            for number in numbers[first:last]:
+                ids = np.arange(number * length, min((number + 1) * length, total), dtype=np.int64)
+                yield ids, np.isin(ids, wanted), int(np.searchsorted(wanted, ids[-1], side="right"))
 
 
 def make_plan(folder: Path, identity: Identity, chunk: int, samples: int | None) -> tuple[Plan, int]:

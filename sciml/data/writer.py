@@ -18,7 +18,7 @@ SHARD_SECONDS = 30.0
 
 
 class ShardWriter:
-    """Writes `<stem>-<number>.h5` in `folder`, a new one after `max_bytes` or `max_seconds` of work.
+    """Writes `<stem>-<number>.h5` in `folder`, a new one after `max_bytes` or `max_seconds` of work (128 MB, 30 s).
 
     So a killed process loses at most that much. Arrays are in memory until their shard is closed.
     """
@@ -29,11 +29,12 @@ class ShardWriter:
         stem: str,
         identity: Identity,
         *,
-        max_bytes: int = SHARD_BYTES,
-        max_seconds: float = SHARD_SECONDS,
+        max_bytes: int | None = None,
+        max_seconds: float | None = None,
     ) -> None:
         self.folder, self.stem, self.identity = folder, stem, identity
-        self.max_bytes, self.max_seconds = max_bytes, max_seconds
+        self.max_bytes = SHARD_BYTES if max_bytes is None else max_bytes
+        self.max_seconds = SHARD_SECONDS if max_seconds is None else max_seconds
         self.shards: list[Shard] = []
         self._ids: list[int] = []
         self._arrays: dict[str, list[np.ndarray]] = {name: [] for name in identity.layout.names}

@@ -101,7 +101,7 @@ def test_the_recorded_chunk_wins_when_continuing(tmp_path):
 
 
 def test_shards_are_closed_as_the_work_goes_on(tmp_path, monkeypatch):
-    monkeypatch.setattr("sciml.data.writer.ShardWriter.__init__.__kwdefaults__", {"max_bytes": 1, "max_seconds": 30.0})
+    monkeypatch.setattr("sciml.data.writer.SHARD_BYTES", 1)
     generated_data.make(tmp_path)
     assert len(shards(tmp_path)) == 5
     assert_identical(Dataset.open(tmp_path).read(), generated_data.expected(range(20)))
