@@ -23,6 +23,7 @@ from sciml.errors import (
 
 FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 LOCKED = (errno.EAGAIN, errno.EACCES)
+HDF5_MARGIN = 1.1  # HDF5 adds chunk indices and headers
 SWMR = "h5clear"
 LOCK_WAIT_SECONDS = 5.0
 
@@ -62,6 +63,18 @@ def explain(error: OSError, path: Path, *, needed: int | None = None) -> SciMLEr
     if error.errno in (errno.ENAMETOOLONG, errno.ENOENT, errno.ENOTDIR, errno.EEXIST, errno.EISDIR):
         return CannotCreateError(f"cannot create {path}", reason=error.strerror)
     return StorageError(f"writing {path} failed", reason=error.strerror or str(error))
+
+
+def refuse_no_room(path: Path, needed: int) -> None:
+    """StorageError when the disk of `path` has no room for `needed` bytes of numbers and what HDF5 adds to them."""
+    free = free_bytes(path.parent)
+    if needed * HDF5_MARGIN > free:
+        raise StorageError(
+            f"the disk is too small for the data in {path.parent}",
+            expected=f"{int(needed * HDF5_MARGIN)} bytes needed",
+            got=f"{free} bytes free",
+            fix="free some space, ask for fewer samples, or store dtype: float32",
+        )
 
 
 def free_bytes(folder: Path) -> int:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -42,15 +43,20 @@ def merge(folder: str | Path, file: str | Path) -> Merged:
     identity = dataset.identity
     if identity is None:
         raise DataError(f"{folder} was not made by `sciml generate`", expected="a folder of shards")
+    disk.refuse_no_room(target, len(dataset) * identity.layout.sample_bytes)
     rows = np.arange(len(dataset))
     content = content_hash(identity, lambda name: dataset.slabs(name, rows))
 
-    def fill(stored: h5py.File) -> None:
+    def fill(stored: h5py.File, check: Callable[[], None]) -> None:
         write_header(stored, identity)
         stored.create_dataset(MANIFEST, data=json.dumps(described(identity), default=str))
         for group, variable in identity.layout:
             array = create_variable(stored, group, variable, identity.layout.dtype, len(rows))
-            copy_rows(dataset, variable.name, array)
+            start = 0
+            for values in dataset.slabs(variable.name, rows):
+                array[start : start + len(values)] = values
+                start += len(values)
+                check()
         stored.create_dataset(SAMPLE_IDS, data=rows, chunks=rows.shape, fletcher32=True)
         stored.attrs[HASH] = content
         stored.attrs["complete"] = True
@@ -62,11 +68,3 @@ def merge(folder: str | Path, file: str | Path) -> Merged:
         target.unlink()
         raise
     return Merged(target, len(rows), target.stat().st_size, disk.sha256(target), content)
-
-
-def copy_rows(dataset: Dataset, name: str, array: h5py.Dataset) -> None:
-    """All samples of one variable, some at a time."""
-    start = 0
-    for values in dataset.slabs(name, np.arange(len(dataset))):
-        array[start : start + len(values)] = values
-        start += len(values)

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
+import io
 import json
 import os
 from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import h5py
 import numpy as np
@@ -22,6 +23,9 @@ from sciml.data.manifest import described, identity_of
 from sciml.data.shard import Identity, read_ids
 from sciml.data.storage import HDF5Storage, Piece
 from sciml.errors import CannotCreateError, DataError, IntegrityError
+
+if TYPE_CHECKING:
+    from _typeshed import ReadableBuffer as Buffer
 
 HASH, MANIFEST = "content_sha256", "manifest"
 SLAB_BYTES = 1 << 26
@@ -77,40 +81,71 @@ def content_hash(identity: Identity, slabs: Callable[[str], Iterable[np.ndarray]
     return digest.hexdigest()
 
 
-def write_hdf5(path: Path, fill: Callable[[h5py.File], None]) -> None:
+def write_hdf5(path: Path, fill: Callable[[h5py.File, Callable[[], None]], None]) -> None:
     """Write an HDF5 file on disk, whole or not at all: `.part`, fsync, rename. Nothing is overwritten.
 
-    Raises CannotCreateError for a file that is there, StorageError when the disk is full, PermissionDeniedError.
+    `fill(file, check)` writes, and calls `check` between pieces, which raises when the disk is full. Raises
+    CannotCreateError for a file that is there, StorageError when the disk is full, PermissionDeniedError.
     """
     refuse_existing(path)
     part = path.with_name(path.name + ".part")
     try:
-        with h5py.File(part, "w") as stored:
-            fill(stored)
-        with open(part, "rb+") as stream:
-            os.fsync(stream.fileno())
+        with open(part, "wb+", buffering=0) as raw:
+            patient = _Patient(raw)
+            with h5py.File(patient, "w") as stored:
+                fill(stored, patient.check)
+            patient.check()
+            os.fsync(raw.fileno())
         os.replace(part, path)
         disk.sync_folder(path.parent)
-    except (OSError, RuntimeError) as error:  # HDF5 gives RuntimeError when it cannot flush what it has
-        raise disk.explain(_from_system(error), path) from error
+    except OSError as error:
+        raise disk.explain(error, path) from error
     finally:
         with contextlib.suppress(OSError):
             part.unlink(missing_ok=True)
+
+
+class _Patient:
+    """A file that keeps the first error of the disk for `check`, and afterwards takes everything and keeps nothing.
+
+    HDF5 must not be told: what it cannot write when it is closed ends the process with a segmentation fault.
+    """
+
+    def __init__(self, raw: io.FileIO) -> None:
+        self.raw, self.error = raw, None
+
+    def check(self) -> None:
+        """Raise the first error of the disk, if there was one."""
+        if self.error is not None:
+            raise self.error
+
+    def write(self, content: Buffer) -> int:
+        """All of `content`, or nothing after an error."""
+        rest = memoryview(content).cast("B")
+        size = len(rest)
+        try:
+            while len(rest) and self.error is None:
+                rest = rest[self.raw.write(rest) :]
+        except OSError as error:
+            self.error = error
+        return size
+
+    def truncate(self, size: int) -> int:
+        """As far as the disk allows."""
+        try:
+            return size if self.error is not None else self.raw.truncate(size)
+        except OSError as error:
+            self.error = error
+            return size
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.raw, name)
 
 
 def refuse_existing(path: Path) -> None:
     """CannotCreateError for a file that is there."""
     if path.exists():
         raise CannotCreateError(f"{path} is already there", fix=f"another name, or delete {path}")
-
-
-def _from_system(error: OSError | RuntimeError) -> OSError:
-    """HDF5 words its failures itself; the number of the system's error is in the text."""
-    if isinstance(error, OSError) and error.errno is not None:
-        return error
-    text = str(error)
-    number = next((n for n in disk.FULL if f"errno = {n}," in text), None)
-    return OSError(text) if number is None else OSError(number, os.strerror(number))
 
 
 def _slabs(storage: HDF5Storage, identity: Identity, name: str) -> Iterable[np.ndarray]:

@@ -16,10 +16,9 @@ from sciml.data import disk, manifest, sharing
 from sciml.data.manifest import Manifest, Shard
 from sciml.data.ranks import Ranks
 from sciml.data.shard import Identity, check_values, read_ids
-from sciml.errors import BusyError, ConfigError, StorageError
+from sciml.errors import BusyError, ConfigError
 
 LOCK_FILE = ".lock"
-DISK_MARGIN = 1.1  # HDF5 adds chunk indices and headers
 logger = logging.getLogger(__name__)
 
 
@@ -68,7 +67,7 @@ def make_plan(folder: Path, identity: Identity, chunk: int, samples: int | None)
     orphans = _adopt(folder, known)
     known = known.adding(orphans)
     missing = tuple(i for i in known.missing if i < last)
-    _refuse_full_disk(folder, len(missing) * identity.layout.sample_bytes)
+    disk.refuse_no_room(folder / manifest.FILE, len(missing) * identity.layout.sample_bytes)
     known.save(folder)
     numbers = [int(path.name.split("-")[1]) for path in folder.glob("shard-[0-9]*-*.h5")]
     return Plan(known, missing, max(numbers, default=0) + 1), sum(len(shard.ids) for shard in orphans)
@@ -119,17 +118,6 @@ def _refuse_other(folder: Path, found: Identity, wanted: Identity) -> None:
 def _short(value: object) -> str:
     text = str(value)
     return text if len(text) <= 120 else text[:117] + "..."
-
-
-def _refuse_full_disk(folder: Path, needed: int) -> None:
-    free = disk.free_bytes(folder)
-    if needed * DISK_MARGIN > free:
-        raise StorageError(
-            f"the disk is too small for the data in {folder}",
-            expected=f"{int(needed * DISK_MARGIN)} bytes needed",
-            got=f"{free} bytes free",
-            fix="free some space, ask for fewer samples, or store dtype: float32",
-        )
 
 
 @contextlib.contextmanager

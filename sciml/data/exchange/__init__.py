@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
@@ -62,7 +62,8 @@ def export(
     chosen, target = _format(to), Path(file)
     onefile.refuse_existing(target)
     view = Trajectories.of(Dataset.open(folder, memory=0), split)
-    onefile.write_hdf5(target, lambda stored: chosen.write(stored, view, dtype))
+    disk.refuse_no_room(target, len(view.rows) * view.sample_values * np.dtype(dtype).itemsize)
+    onefile.write_hdf5(target, lambda stored, check: chosen.write(stored, replace(view, check=check), dtype))
     return Exported(target, len(view.rows), target.stat().st_size, view.left_out)
 
 

@@ -26,7 +26,8 @@ class Trajectories:
 
     `evolving` have axes (time, *space), `fixed` have (*space); `initial` maps each evolving field to the input that it
     starts from, or is empty. `times` (steps,) begins with 0 if `initial` is not empty. `constants` are parameters that
-    are the same in all samples; `left_out` are variables that have no place in these formats.
+    are the same in all samples; `left_out` are variables that have no place in these formats. `check` is called
+    between pieces, and raises when what was written did not reach the disk.
     """
 
     dataset: Dataset
@@ -39,6 +40,7 @@ class Trajectories:
     left_out: tuple[str, ...]
     constants: Mapping[str, float]
     boundary: Mapping[str, Mapping[str, Any]]
+    check: Callable[[], None] = lambda: None
 
     @classmethod
     def of(cls, dataset: Dataset, split: str | None = None) -> Trajectories:
@@ -88,6 +90,14 @@ class Trajectories:
                 first = self.dataset.read([self.initial[variable.name]], indices=rows)
                 values = np.concatenate([first[self.initial[variable.name]][:, None], values], axis=1)
             yield start, values
+            self.check()
+
+    @property
+    def sample_values(self) -> int:
+        """Numbers per sample in the file, without those of the grid."""
+        return sum(v.size for v in (*self.evolving, *self.fixed)) + sum(
+            self.dataset.layout.variable(name).size for name in self.initial.values()
+        )
 
     def parameter(self, name: str) -> np.ndarray:
         """One parameter of all samples, (samples,)."""
