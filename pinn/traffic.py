@@ -123,8 +123,8 @@ class Counting(Calculus[Evaluations]):
         return NOTHING
 
 
-def tensor_traffic(model: PINN, objective: Objective, batch: Mapping[str, Any], plan: Plan) -> dict[str, float]:
-    """Bytes by mesh axis for one step; `batch` is that of all devices, as `objective.prepare` makes it, or its shapes.
+def tensor_traffic(model: Any, objective: Objective, batch: Mapping[str, Any], plan: Plan) -> dict[str, float]:
+    """Bytes by mesh axis for one step of a `PINN`; `batch` is that of all devices, prepared, or its shapes.
 
     Exact for equations of second order; of the slopes of higher derivatives some are equal and added once (a quarter
     of all for Kuramoto-Sivashinsky's), which is not counted. Raises TypeError for an objective without formulas.

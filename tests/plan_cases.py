@@ -234,10 +234,10 @@ def predicted_traffic(known: Case, layout: Layout, state: TrainState) -> float:
         activations = tensor_traffic(known.model, known.objective, batch, plan)
     terms = len(jax.eval_shape(known.objective.residuals, known.model, batch))
     gradients = gradient_traffic(layout, state.params)
-    return sum(gradients.values()) + sum(activations.values()) + 8 * _numbers(layout, rows, terms)
+    return sum(gradients.values()) + sum(activations.values()) + 8 * _single_numbers(layout, rows, terms)
 
 
-def _numbers(layout: Layout, rows: int, terms: int) -> float:
+def _single_numbers(layout: Layout, rows: int, terms: int) -> float:
     """Single numbers that are added, as a ring sends them: terms of the loss, norms of gradients and of fields."""
     plan = layout.plan
 
