@@ -25,7 +25,7 @@ def activation_traffic(model: Any, plan: Plan, rows: int) -> dict[str, float]:
     Recomputation counts in stacks of layers only: compilers find that elsewhere the first result is still there.
     `model` is a predictor of this package. Raises TypeError for a network without formulas.
     """
-    itemsize = 2 if plan.precision == "bfloat16" else model.network.dtype.itemsize
+    itemsize = {"float64": 8, "float32": 4, "bfloat16": 2}[plan.precision]
     return count(model.network, Load(rows, _grid(model), plan)).bytes(plan, itemsize)
 
 

@@ -18,6 +18,7 @@ from flax import nnx
 
 from sciml import axes
 from sciml.errors import ConfigError
+from sciml.parallel.cost import gradient_traffic, ring_share
 from sciml.parallel.layout import Layout, PerDevice
 from sciml.parallel.plan import DATA, Plan
 from sciml.training.first_order import FirstOrder, Found, Moments
@@ -35,6 +36,27 @@ def compressed(optimizer: Optimizer, model: nnx.Module, plan: Plan) -> Optimizer
     """
     if plan.compress == "none" or plan.sizes[DATA] == 1:
         return optimizer
+    return compressing(optimizer, Layout.of(model, plan))
+
+
+def compressing(optimizer: Optimizer, layout: Layout) -> Compressed:
+    """`optimizer` with the method that the plan of a layout names, on devices that need not be there."""
+    method = layout.plan.compress
+    return Compressed(compressible(optimizer, method), layout, _METHODS[method])
+
+
+def compressed_traffic(layout: Layout, params: PyTree) -> dict[str, float]:
+    """Bytes per device and step for gradients, as `gradient_traffic` counts them, those over `data` by few.
+
+    Without the warm-up of `one_bit`, in which whole gradients travel.
+    """
+    sent = gradient_traffic(layout, params, layout.plan.used(DATA))
+    few = _METHODS[layout.plan.compress].sent(layout.plan, _gradients(layout, params))
+    return {**sent, DATA: sent.get(DATA, 0.0) + few}
+
+
+def compressible(optimizer: Optimizer, compress: str) -> FirstOrder:
+    """`optimizer`, if it goes with the method of compression; ConfigError if it does not."""
     if not isinstance(optimizer, FirstOrder) or not optimizer.is_elementwise:
         raise ConfigError(
             "only optimizers that treat every number on its own work with compressed gradients",
@@ -42,9 +64,8 @@ def compressed(optimizer: Optimizer, model: nnx.Module, plan: Plan) -> Optimizer
             got=type(optimizer).__name__,
             fix="optimizer: adam, or compress: none",
         )
-    method = _METHODS[plan.compress]
-    method.refuse(optimizer)
-    return Compressed(optimizer, Layout.of(model, plan), method)
+    _METHODS[compress].refuse(optimizer)
+    return optimizer
 
 
 @final
@@ -67,6 +88,10 @@ class Method(abc.ABC):
     @abc.abstractmethod
     def memory(self, of: Compressed, gradients: list[Gradient]) -> PyTree:
         """What every device remembers, before the first step."""
+
+    @abc.abstractmethod
+    def sent(self, plan: Plan, gradients: list[Gradient]) -> float:
+        """Bytes that a device sends over `data` in a step."""
 
     @abc.abstractmethod
     def update(self, of: Compressed, functions: LossFunctions, params: PyTree, state: PyTree) -> Update:
@@ -94,9 +119,8 @@ class Compressed(Optimizer):
 
     def init(self, params: PyTree) -> PyTree:
         """State of the optimizer inside, and what every device remembers."""
-        pairs = zip(self.layout.leaves, jax.tree.leaves(params), strict=True)
-        local = [Gradient(self.layout.local_shape(leaf, p.shape), p.dtype, self.layout.own(leaf)) for leaf, p in pairs]
-        return {"inner": self.inner.init(params), "memory": self.method.memory(self, local)}
+        memory = self.method.memory(self, _gradients(self.layout, params))
+        return {"inner": self.inner.init(params), "memory": memory}
 
     def update(self, functions: LossFunctions, params: PyTree, state: PyTree) -> Update:
         """As the method does it."""
@@ -119,11 +143,17 @@ class PowerSGD(Method):
     def refuse(self, optimizer: FirstOrder) -> None:
         """See `Method`: any will do."""
 
+    def sent(self, plan: Plan, gradients: list[Gradient]) -> float:
+        """See `Method`: two sums of thin matrices, the rest whole."""
+        numbers = [g.dtype.itemsize * _numbers_sent(g.shape, plan.rank) for g in gradients]
+        return 2 * ring_share(plan.sizes[DATA]) * sum(numbers)
+
     def update(self, of: Compressed, functions: LossFunctions, params: PyTree, state: PyTree) -> Update:
         """See `Method`."""
         (loss, parts), gradient = functions.value_and_grad_apart(params)
         values, structure = jax.tree.flatten(gradient)
-        thin = [i for i, value in enumerate(values) if _is_thin(of, value.shape)]
+        rank = of.layout.plan.rank
+        thin = [i for i, value in enumerate(values) if _is_thin(value.shape, rank)]
         memory = state["memory"]
         messages = [values[i] + error.own for i, error in zip(thin, memory["errors"], strict=True)]
         matrices = [m.reshape(matrix_shape(m.shape)) for m in messages]
@@ -141,9 +171,10 @@ class PowerSGD(Method):
 
     def memory(self, of: Compressed, gradients: list[Gradient]) -> PyTree:
         """See `Method`."""
-        thin = [g for g in gradients if _is_thin(of, g.shape)]
+        rank = of.layout.plan.rank
+        thin = [g for g in gradients if _is_thin(g.shape, rank)]
         errors = [of.zeros(g.shape, g, (DATA, *g.names)) for g in thin]
-        bases = [of.zeros((matrix_shape(g.shape)[1], of.layout.plan.rank), g, g.names) for g in thin]
+        bases = [of.zeros((matrix_shape(g.shape)[1], rank), g, g.names) for g in thin]
         key = jax.random.key(0)
         drawn = [jax.random.normal(jax.random.fold_in(key, i), b.lines.shape[1:]) for i, b in enumerate(bases)]
         return {"errors": errors, "bases": [_filled(b, value) for b, value in zip(bases, drawn, strict=True)]}
@@ -170,6 +201,13 @@ class OneBitAdam(Method):
                 reason="its variance would be that of clipped gradients, its momentum that of whole ones",
                 fix="leave clip out, or compress: powersgd",
             )
+
+    def sent(self, plan: Plan, gradients: list[Gradient]) -> float:
+        """See `Method`: an all-to-all and a sum, bits and the scales of blocks in both."""
+        groups = _kinds([g.names for g in gradients])
+        lines = [_filled_up(sum(math.prod(gradients[i].shape) for i in g), plan.sizes[DATA]) for g in groups]
+        scales = [line / BLOCK * gradients[g[0]].dtype.itemsize for line, g in zip(lines, groups, strict=True)]
+        return 3 * ring_share(plan.sizes[DATA]) * (sum(lines) / 8 + sum(scales))
 
     def update(self, of: Compressed, functions: LossFunctions, params: PyTree, state: PyTree) -> Update:
         """See `Method`: plain Adam at first, then momentum by signs."""
@@ -217,17 +255,25 @@ class OneBitAdam(Method):
         memory = []
         for places in _kinds([g.names for g in gradients]):
             like = gradients[places[0]]
-            size = sum(math.prod(gradients[i].shape) for i in places)
-            size, names = size + -size % (BLOCK * of.count), (DATA, *like.names)
+            size = _filled_up(sum(math.prod(gradients[i].shape) for i in places), of.count)
+            names = (DATA, *like.names)
             memory.append([of.zeros((size,), like, names), of.zeros((size // of.count,), like, names)])
         return memory
 
 
-def _is_thin(of: Compressed, shape: tuple[int, ...]) -> bool:
+def _gradients(layout: Layout, params: PyTree) -> list[Gradient]:
+    pairs = zip(layout.leaves, jax.tree.leaves(params), strict=True)
+    return [Gradient(layout.local_shape(leaf, p.shape), p.dtype, layout.own(leaf)) for leaf, p in pairs]
+
+
+def _is_thin(shape: tuple[int, ...], rank: int) -> bool:
     """Whether two thin matrices are less than the array."""
     rows, columns = matrix_shape(shape)
-    rank = of.layout.plan.rank
     return min(rows, columns) > rank and (rows + columns) * rank < rows * columns
+
+
+def _numbers_sent(shape: tuple[int, ...], rank: int) -> int:
+    return sum(matrix_shape(shape)) * rank if _is_thin(shape, rank) else math.prod(shape)
 
 
 def _moments(of: Compressed) -> Moments:
@@ -264,7 +310,12 @@ def _numbers(bits: Array, scales: Array) -> Array:
 def _line(values: Sequence[Array], count: int) -> Array:
     """All numbers of some arrays in one, filled up so that blocks divide over the devices."""
     line = jnp.concatenate([v.reshape(-1) for v in values])
-    return jnp.pad(line, (0, -line.size % (BLOCK * count)))
+    return jnp.pad(line, (0, _filled_up(line.size, count) - line.size))
+
+
+def _filled_up(size: int, count: int) -> int:
+    """The next length whose blocks divide over the devices."""
+    return size + -size % (BLOCK * count)
 
 
 def _pieces(line: Array, like: Sequence[Array]) -> list[Array]:

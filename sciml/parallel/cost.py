@@ -39,17 +39,18 @@ class Held:
         return self.params + self.optimizer + self.batch
 
 
-def gradient_traffic(layout: Layout, params: PyTree) -> dict[str, float]:
+def gradient_traffic(layout: Layout, params: PyTree, apart: tuple[str, ...] = ()) -> dict[str, float]:
     """Bytes per device and step for gradients and parameters, by the mesh axes over which they travel.
 
     For P bytes of parameters per device before storage in shards: 2rP without ZeRO and with stage 2, 3rP with stage
     1, and with stage 3 2rP, or 3rP for stacks of layers that gather again in the backward pass. Stacks do so in every
-    pass: with accumulation or a pipeline there are several. What cannot be stored in shards is reduced whole.
+    pass: with accumulation or a pipeline there are several. What cannot be stored in shards is reduced whole. The
+    mesh axes `apart` are left out.
     """
     plan, sent = layout.plan, defaultdict[str, float](float)
     for leaf, value in zip(layout.leaves, jax.tree.leaves(params), strict=True):
         size = _bytes(value) / math.prod(plan.sizes[name] for name in leaf.split if name)
-        over = tuple(name for name in layout.sums if name not in leaf.split)
+        over = tuple(name for name in layout.sums if name not in (*leaf.split, *apart))
         sharded = plan.zero > 0 and leaf.storage is not None
         gathers, scatters = _stack_passes(plan) if plan.zero == 3 and leaf.stacked else (1, 1)
         if sharded:

@@ -15,6 +15,9 @@ from dataclasses import dataclass
 from functools import singledispatch
 from typing import final
 
+import jax
+
+from sciml.parallel.compression import compressed_traffic, compressing
 from sciml.parallel.cost import Held, gradient_traffic, held, least_squares_traffic, ring_share
 from sciml.parallel.hardware import Hardware, Link
 from sciml.parallel.layout import Layout
@@ -85,8 +88,11 @@ def predict(subject: Subject, profile: Profile, plan: Plan, machine: Hardware, p
     work = profile.work(layout, params)
     sent = sent_bytes(subject, layout)
     waiting = {name: _waiting(plan, name, count, profile, machine, per_node) for name, count in sent.items()}
-    stored = held(layout, params, subject.state.opt_state, subject.rows)
-    added = held(layout, params, subject.state.opt_state, subject.batch).batch - stored.batch
+    opt_state = subject.state.opt_state
+    if _compresses(plan):
+        opt_state = jax.eval_shape(compressing(subject.optimizer, layout).init, params)
+    stored = held(layout, params, opt_state, subject.rows)
+    added = held(layout, params, opt_state, subject.batch).batch - stored.batch
     return Prediction(
         plan,
         stored,
@@ -108,7 +114,7 @@ def rows_per_device(subject: Subject, layout: Layout) -> int:
 def gradients_of(optimizer: Optimizer, layout: Layout, params: PyTree) -> dict[str, float]:
     """What an optimizer's sums over devices send; those of first order: gradients."""
     del optimizer
-    return gradient_traffic(layout, params)
+    return compressed_traffic(layout, params) if _compresses(layout.plan) else gradient_traffic(layout, params)
 
 
 @gradients_of.register
@@ -165,6 +171,10 @@ def _waiting(plan: Plan, names: str, sent: float, profile: Profile, machine: Har
     elif set(names.split("+")) <= {DATA, FSDP}:
         messages = NUMBERS + 2 * (plan.zero > 0)
     return link_of(plan, names, machine, per_node).seconds(sent, messages, 2 * math.log2(count))
+
+
+def _compresses(plan: Plan) -> bool:
+    return plan.compress != "none" and bool(plan.used(DATA))
 
 
 def _itemsize(plan: Plan) -> int:

@@ -2,17 +2,25 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 import jax
 import jax.numpy as jnp
 import numpy as np
 import plan_cases
 import pytest
 from comparison import assert_close
+from compiled_steps import subject
 from jax.sharding import PartitionSpec as P
 
 from sciml.errors import ConfigError
 from sciml.parallel.compression import BLOCK, _sum_of_signs, compressed, matrix_shape
+from sciml.parallel.cost import gradient_traffic
+from sciml.parallel.hardware import hardware
+from sciml.parallel.layout import Layout
 from sciml.parallel.plan import Plan
+from sciml.parallel.prediction import predict, sent_bytes
+from sciml.parallel.profile import profile
 from sciml.parallel.step import build_step
 from sciml.parallel.traffic import bytes_sent
 from sciml.registry import load
@@ -53,10 +61,31 @@ def test_few_bytes_and_nearly_the_same_loss(plainly, method, least):
     assert losses[-1] < 1.1 * expected[-1] < 0.3 * losses[0]
 
 
-def test_compression_goes_with_shards_and_split_layers():
-    plan = Plan(data=2, fsdp=2, tensor=2, zero=3, precision="float32", compress="powersgd")
-    losses, _ = _training(plan, steps=10)
+@pytest.mark.parametrize("method", [{"compress": "powersgd"}, {"compress": "one_bit", "warmup": 5}])
+def test_compression_goes_with_shards_and_split_layers(method):
+    """Training works, and a step stores and sends what the cost model says; of `one_bit` both ways of a step."""
+    plan = Plan(data=2, fsdp=2, tensor=2, zero=3, precision="float32", **method)
+    losses, sent = _training(plan, steps=10)
     assert losses[-1] < 0.7 * losses[0]
+    about = dataclasses.replace(subject("fno"), precision="float32")
+    layout = Layout.of(about.model, plan)
+    expected = sent_bytes(about, layout)
+    if plan.compress == "one_bit":
+        whole = gradient_traffic(layout, about.state.params)
+        expected["data"] += whole["data"]
+    assert abs(sum(expected.values()) / sent - 1) < 0.01
+
+
+def test_the_cost_model_knows_what_is_remembered():
+    """Errors of both ways, filled up to whole blocks for each device."""
+    about = dataclasses.replace(subject("fno"), precision="float32")
+    plan = Plan(data=8, precision="float32", compress="one_bit")
+    machine, known = hardware("h100"), profile(about, plan, False)
+    plain, stored = (predict(about, known, p, machine, 8).held for p in (Plan(data=8, precision="float32"), plan))
+    count = sum(leaf.size for leaf in jax.tree.leaves(about.state.params))
+    line = -(-count // (8 * BLOCK)) * 8 * BLOCK
+    assert stored.optimizer - plain.optimizer == 4 * (line + line // 8)
+    assert stored.params == plain.params
 
 
 def test_signs_lose_nothing_for_good():
