@@ -27,6 +27,8 @@ from sciml.solvers.finite_volume.reconstruction import (
 from sciml.solvers.finite_volume.riemann import RIEMANN, Faces, rusanov
 from sciml.types import Array
 
+MOST_GAIN = 2.0  # in speed, from the averages around to the end of a cell
+
 
 class Speeds(NamedTuple):
     """`transport`: speed over length of the cell, the sum over the axes of its maxima; `diffusion`: largest decay rate.
@@ -154,8 +156,7 @@ class CellSystem:
         faces = self._faces(axis, padded_points(self.grid, (self.sides // 2,) * self.grid.dim, axis), t)
         quantities = self._quantities(faces)
         if self.is_positive:
-            ends = pulled(quantities, means[:, None], jnp.stack([lower, upper], axis=1))
-            lower, upper = ends[:, 0], ends[:, 1]
+            lower, upper = self._admissible(means, jnp.stack([lower, upper], axis=1), axis, t)
         left, right = window(upper, place, 0, n + 1), window(lower, place, 1, n + 1)
         if self.sides:
             left, right = self._at_centers(left, axis, quantities), self._at_centers(right, axis, quantities)
@@ -170,6 +171,20 @@ class CellSystem:
         faces = self._faces(axis, padded_points(self.grid, (0,) * self.grid.dim, axis), t)
         first = rusanov(faces, *cells)
         return blended(self._quantities(faces), cells, (first, flux), factor)
+
+    def _admissible(self, means: Array, ends: Array, axis: int, t: Any) -> tuple[Array, Array]:
+        """Both ends of the cells, positive, and not much faster than the cells around: a shallow end with the momentum
+        of a deep cell would be."""
+        widths = [1 if a == axis else self.sides for a in range(self.grid.dim)]
+        faces = self._faces(axis, padded_points(self.grid, widths), t)
+        ends = pulled(self._quantities(faces), means[:, None], ends)
+        speed = faces.speed(means)
+        first, last = (jax.lax.slice_in_dim(speed, k, k + 1, axis=axis) for k in (0, speed.shape[axis] - 1))
+        n = speed.shape[axis]
+        padded = jnp.concatenate([first, speed, last], axis)
+        around = jnp.maximum(jnp.maximum(window(padded, axis, 0, n), speed), window(padded, axis, 2, n))
+        ends = jnp.where(faces.speed(ends) > MOST_GAIN * around, means[:, None], ends)
+        return ends[:, 0], ends[:, 1]
 
     def _at_centers(self, means: Array, axis: int, quantities: Any) -> Array:
         """States in the middle of the faces from means over them."""
