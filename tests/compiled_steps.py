@@ -10,11 +10,12 @@ from tiny_transformers import rows, transformer
 
 from sciml.operators.traffic import activation_traffic, has_formulas, space_limits
 from sciml.parallel.cost import held
+from sciml.parallel.layout import Layout
 from sciml.parallel.plan import Plan
 from sciml.parallel.prediction import sent_bytes
 from sciml.parallel.profile import Profile, profile
 from sciml.parallel.step import build_step
-from sciml.parallel.subject import Subject, abstract_layout
+from sciml.parallel.subject import Subject
 from sciml.parallel.traffic import bytes_sent
 from sciml.registry import load
 from sciml.training.objective import Data
@@ -53,7 +54,7 @@ def subject(name: str) -> Subject:
 
 def compare(about: Subject, plan: Plan, known: Profile | None = None) -> Compared:
     """Predict, compile, count."""
-    layout = abstract_layout(about.model, plan, about.state.params)
+    layout = Layout.abstract(about.model, plan, about.state.params)
     known = known or profile(about, plan, plan.remat)
     stored = held(layout, about.state.params, about.state.opt_state, about.rows)
     step = build_step(about.model, about.objective, about.optimizer, plan)

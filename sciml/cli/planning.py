@@ -15,7 +15,8 @@ def plan(
     devices: Annotated[int, typer.Option("--devices", "-n", min=1, help="Devices in all.")] = 8,
     nodes: Annotated[int, typer.Option("--nodes", "-N", min=1, help="Nodes that hold them, as many each.")] = 1,
     hardware: Annotated[
-        str, typer.Option("--hardware", metavar="NAME", help="h100, h200, a100, a100-pcie, cpu, or measured: time it.")
+        str,
+        typer.Option("--hardware", metavar="NAME", help="h100, h100-pcie, h200, a100, a100-pcie, cpu, or measured."),
     ] = "h100",
     model: Annotated[
         str | None, typer.Option("--model", "-m", metavar="NAME", help="The model; default: the first.")
@@ -31,7 +32,7 @@ def plan(
 
     recipe = read(recipe_file(file), overrides or ())
     name = model or next(iter(recipe.models))
-    choice = predictions(recipe, name, devices, nodes, hardware)
+    planned = predictions(recipe, name, devices, nodes, hardware)
     where = f"{devices} devices on {nodes} node{'s' * (nodes > 1)}"
     typer.echo(f"{recipe.name}, model {name}, batch {recipe.models[name].train.batch}: {where}")
-    typer.echo(plan_table(choice, hardware, None if everything else SHOWN))
+    typer.echo(plan_table(planned, hardware, None if everything else SHOWN))

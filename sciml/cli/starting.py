@@ -42,11 +42,16 @@ def validate(
 ) -> None:
     """Check a recipe: every mistake, with its line.
 
-    Nothing is run, written or imported.
+    Nothing is run or written. Models are built, without data, only where a plan splits or compresses them.
     """
-    from sciml.recipe import read
+    from sciml.recipe import PlanSection, read
 
     checked = read(recipe_file(file), overrides or ())
+    if not checked.plan.auto and checked.plan != PlanSection():
+        from sciml.pipeline.tasks import Context
+        from sciml.pipeline.training import refuse_impossible_plans
+
+        refuse_impossible_plans(Context(checked, Path()))
     typer.echo(checked.to_yaml() if resolved else f"{file}: valid ({checked.hash()[:12]})", nl=not resolved)
 
 

@@ -12,6 +12,11 @@ from sciml.errors import BusyError, ConfigError
 
 SECONDS = 60
 PATIENCE = "the controller is restarting or overloaded"
+SHOW = "--print, which shows the script without submitting it"
+NO_CLUSTER = ("configuration source", "slurm.conf")
+"""Parts of Slurm's words where it does not know its cluster."""
+NO_CONTROLLER = ("Unable to contact slurm controller", "Socket timed out")
+"""And where it knows it, and nobody answers."""
 
 
 def refuse_without_slurm() -> None:
@@ -22,8 +27,9 @@ def refuse_without_slurm() -> None:
             expected="the login node of a Slurm cluster",
             got="no sbatch on the PATH",
             reason="Slurm is not installed here, or a module must be loaded first",
-            fix="--print, which shows the script without submitting it",
+            fix=SHOW,
         )
+    _refuse_silence(_call("scontrol", "show", "config"))
 
 
 def refuse_large_array(jobs: int, largest: int | None) -> None:
@@ -45,6 +51,7 @@ def submit(script: Path, options: Sequence[str] = ()) -> str:
     """Submit a script; the number of the job. ConfigError (78) with Slurm's own words when it is refused."""
     done = _call("sbatch", "--parsable", *options, str(script))
     if done.returncode:
+        _refuse_silence(done)
         raise ConfigError(
             f"Slurm refused the job {script}",
             got=done.stderr.strip() or f"exit code {done.returncode}",
@@ -58,6 +65,23 @@ def is_active(job: str) -> bool:
     """Whether a job waits or runs; no for one that Slurm does not know (any more)."""
     done = _call("squeue", "--noheader", f"--jobs={job}", "--format=%T")
     return done.returncode == 0 and bool(done.stdout.strip())
+
+
+def _refuse_silence(done: subprocess.CompletedProcess[str]) -> None:
+    """Raise where a command failed because Slurm is not set up here (78), or does not answer now (75)."""
+    said = done.stderr.strip()
+    if done.returncode and any(words in said for words in NO_CLUSTER):
+        raise ConfigError(
+            "Slurm is installed on this machine, but knows no cluster",
+            expected="the login node of a Slurm cluster, with its slurm.conf",
+            got=said.splitlines()[-1],
+            reason="SLURM_CONF is not set, or this is not one of the cluster's machines",
+            fix=f"export SLURM_CONF=/path/to/slurm.conf   # or {SHOW}",
+        )
+    if done.returncode and any(words in said for words in NO_CONTROLLER):
+        raise BusyError(
+            "Slurm does not answer", got=said.splitlines()[-1], reason=PATIENCE, fix="the same command again, later"
+        )
 
 
 def _largest_array() -> int | None:

@@ -1,7 +1,8 @@
 """A supervisor: starts the processes of a run, sees them die or stand still, and starts them again.
 
 The training continues from its last verified checkpoint. Fewer processes take over the work of those that are lost:
-the batch stays, its portions grow.
+the batch stays, its portions grow. One supervisor has the processes of one machine; over several machines Slurm starts
+a job again (`docs/cluster.md`).
 """
 
 from __future__ import annotations

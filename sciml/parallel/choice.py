@@ -11,7 +11,8 @@ from typing import final
 
 from sciml.errors import ConfigError
 from sciml.parallel.hardware import Hardware
-from sciml.parallel.plan import AXES, DATA, DOMAIN, EXPERT, FSDP, PIPELINE, TENSOR, Plan
+from sciml.parallel.names import AXES, DOMAIN, EXPERT, FSDP, PIPELINE, TENSOR
+from sciml.parallel.plan import Plan
 from sciml.parallel.prediction import Prediction, predict
 from sciml.parallel.profile import Profile, profile
 from sciml.parallel.subject import Subject
@@ -65,8 +66,11 @@ def choose(
     nodes: int,
     machine: Hardware,
     profiled: Callable[[Subject, Plan, bool], Profile] = profile,
+    also: Plan | None = None,
 ) -> Choice:
     """Predictions for every way to use `devices`; ConfigError where none is possible.
+
+    `also`: one more plan, which is not among them where it has other microbatches.
 
     `base` gives what is not chosen: precision, whole axes, attention, transform, schedule, accumulation, compression.
     `profiled` tells the work of a device. Activations are computed again only where the plan does not fit otherwise.
@@ -85,7 +89,10 @@ def choose(
         if why:
             dropped[why] += 1
             continue
-        for plan in variants(base, sizes):
+        tried = list(variants(base, sizes))
+        if also is not None and also.sizes == sizes and not any(same_layout(also, plan) for plan in tried):
+            tried.append(dataclasses.replace(also, remat=False))
+        for plan in tried:
             why = _undivided(subject, plan)
             if why:
                 dropped[why] += 1
@@ -150,9 +157,13 @@ def variants(base: Plan, sizes: Mapping[str, int]) -> Iterator[Plan]:
             yield dataclasses.replace(base, **sizes, zero=zero, microbatches=count, schedule=schedule, remat=False)
 
 
+def same_layout(one: Plan, other: Plan) -> bool:
+    """Whether two plans use their devices in the same way; recomputation is a matter of memory."""
+    return (one.sizes, one.zero, one.microbatches) == (other.sizes, other.zero, other.microbatches)
+
+
 def _undivided(subject: Subject, plan: Plan) -> str | None:
-    names = (DATA, FSDP, EXPERT) if subject.has_grid else (DATA, FSDP, EXPERT, DOMAIN)
-    parts = math.prod(plan.sizes[name] for name in names) * plan.accumulate * plan.microbatches
+    parts = math.prod(plan.row_parts(has_grid=subject.has_grid).values())
     if any(leaf.shape[0] % parts for leaf in subject.batch.values()):
         return ROWS
     return None

@@ -20,7 +20,8 @@ from sciml import axes
 from sciml.errors import ConfigError
 from sciml.parallel.cost import gradient_traffic, ring_share
 from sciml.parallel.layout import Layout, PerDevice
-from sciml.parallel.plan import DATA, Plan
+from sciml.parallel.names import DATA
+from sciml.parallel.plan import Plan
 from sciml.training.first_order import FirstOrder, Found, Moments
 from sciml.training.optimizer import LossFunctions, Optimizer, Update
 from sciml.types import Array, PyTree
@@ -61,7 +62,7 @@ def compressible(optimizer: Optimizer, compress: str) -> FirstOrder:
         raise ConfigError(
             "only optimizers that treat every number on its own work with compressed gradients",
             expected="adam, adamw or sgd with powersgd; adam with one_bit",
-            got=type(optimizer).__name__,
+            got=optimizer.title,
             fix="optimizer: adam, or compress: none",
         )
     _METHODS[compress].refuse(optimizer)
@@ -111,6 +112,11 @@ class Compressed(Optimizer):
     def is_elementwise(self) -> bool:
         """As the optimizer inside."""
         return True
+
+    @property
+    def title(self) -> str:
+        """As the optimizer inside."""
+        return self.inner.title
 
     @property
     def count(self) -> int:
@@ -193,7 +199,7 @@ class OneBitAdam(Method):
     def refuse(self, optimizer: FirstOrder) -> None:
         """See `Method`: Adam without clipping."""
         if optimizer.moments is None:
-            raise ConfigError("one_bit compresses the momentum of Adam", got="another optimizer", fix="optimizer: adam")
+            raise ConfigError("one_bit compresses the momentum of Adam", got=optimizer.title, fix="optimizer: adam")
         if optimizer.clip is not None:
             raise ConfigError(
                 "one_bit cannot clip gradients",

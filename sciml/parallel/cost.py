@@ -15,7 +15,8 @@ import jax
 import numpy as np
 
 from sciml.parallel.layout import Layout
-from sciml.parallel.plan import FSDP, Plan
+from sciml.parallel.names import FSDP
+from sciml.parallel.plan import Plan
 from sciml.types import PyTree
 
 

@@ -31,6 +31,7 @@ NVLINK_4 = Link(3 * MICRO, AWAY * 450 * GB)
 HDR = Link(5 * MICRO, AWAY * 25 * GB)
 NDR = Link(5 * MICRO, AWAY * 50 * GB)
 PCIE_4 = Link(5 * MICRO, AWAY * 32 * GB)
+PCIE_5 = Link(5 * MICRO, AWAY * 64 * GB)
 SHARED_MEMORY = Link(30 * MICRO, 2 * GB)
 ETHERNET = Link(50 * MICRO, AWAY * 1.25 * GB)
 
@@ -69,6 +70,7 @@ PRESETS: Mapping[str, Hardware] = {
     "a100": _gpu("A100 80 GB, NVLink 3, InfiniBand HDR", (19.5, 19.5, 312), 80, 2039, (NVLINK_3, HDR)),
     "a100-pcie": _gpu("A100 80 GB, PCI Express 4, InfiniBand HDR", (19.5, 19.5, 312), 80, 1935, (PCIE_4, HDR)),
     "h100": _gpu("H100 SXM 80 GB, NVLink 4, InfiniBand NDR", (67, 67, 989), 80, 3350, (NVLINK_4, NDR)),
+    "h100-pcie": _gpu("H100 80 GB, PCI Express 5, InfiniBand NDR", (51, 51, 756), 80, 2000, (PCIE_5, NDR)),
     "h200": _gpu("H200 SXM 141 GB, NVLink 4, InfiniBand NDR", (67, 67, 989), 141, 4800, (NVLINK_4, NDR)),
     "cpu": Hardware(
         "one core of a CPU",
@@ -84,6 +86,21 @@ PRESETS: Mapping[str, Hardware] = {
 }
 """Known machines; float32 without the shortened products (TF32) of the tensor cores."""
 MEASURED = "measured"
+KINDS: Mapping[str, str] = {
+    "A100-PCIE": "a100-pcie",
+    "A100 80GB PCIe": "a100-pcie",
+    "A100": "a100",
+    "H100 PCIe": "h100-pcie",
+    "H100": "h100",
+    "GH200": "h100",
+    "H200": "h200",
+}
+"""Part of the name that a device gives itself -> preset, the nearest one for rarer kinds; the first match counts."""
+
+
+def preset_of(kind: str) -> Hardware | None:
+    """The preset of a device by the name that it gives itself (`device_kind`); None for an unknown one."""
+    return next((PRESETS[name] for part, name in KINDS.items() if part in kind), None)
 
 
 def hardware(name: str) -> Hardware:

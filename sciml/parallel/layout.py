@@ -11,16 +11,17 @@ from typing import Any, final
 import jax
 import jax.numpy as jnp
 from flax import nnx
-from jax.sharding import Mesh, NamedSharding
+from jax.sharding import AbstractMesh, Mesh, NamedSharding
 from jax.sharding import PartitionSpec as P
 
 from sciml import axes
 from sciml.errors import ConfigError
 from sciml.parallel import buffers
-from sciml.parallel.plan import AXES, DATA, DOMAIN, EXPERT, FSDP, Plan
+from sciml.parallel.names import AXES, DATA, DOMAIN, EXPERT, FSDP, ROW_AXES
+from sciml.parallel.plan import Plan
 from sciml.training.objective import Batch
 from sciml.training.optimizer import Parts
-from sciml.training.state import parameters
+from sciml.training.state import cast, parameters
 from sciml.types import Array, PyTree, Scalar
 
 SHARDED = "sharded"
@@ -68,24 +69,43 @@ class Layout:
     """
 
     plan: Plan
-    mesh: Mesh
+    mesh: Mesh | AbstractMesh
     space: dict[str, int] | None
     leaves: tuple[Leaf, ...]
 
     @classmethod
     def of(cls, model: nnx.Module, plan: Plan) -> Layout:
         """The layout of `model`. ConfigError where the plan's axes split nothing of it or do not divide."""
-        variables = _variables(parameters(model))
-        _refuse_useless_axes(plan, model, variables)
-        _refuse_odd_widths(plan, variables)
-        leaves = tuple(_leaf(plan, variable) for _, variable in variables)
-        return cls(plan, plan.mesh(), getattr(model, "space_axes", None), leaves)
+        refuse_undivided(model, plan)
+        return cls._on(plan.mesh(), model, plan, parameters(model))
+
+    @classmethod
+    def abstract(cls, model: nnx.Module, plan: Plan, params: PyTree) -> Layout:
+        """The layout that `of` gives on enough devices, for parameters or their shapes; nothing is checked."""
+        return cls._on(plan.abstract_mesh(), model, plan, params)
+
+    @classmethod
+    def _on(cls, mesh: Mesh | AbstractMesh, model: nnx.Module, plan: Plan, params: PyTree) -> Layout:
+        leaves = tuple(_leaf(plan, variable) for _, variable in _variables(params))
+        return cls(plan, mesh, getattr(model, "space_axes", None), leaves)
+
+    def assembler(self, model: nnx.Module) -> Callable[[PyTree], nnx.Module]:
+        """params -> model, in the plan's precision. Constants are kept on the host: they belong to no device."""
+        graphdef, _, constants = nnx.split(model, nnx.Param, ...)
+        precision = self.plan.precision
+        constants = cast(jax.device_get(constants), precision)
+
+        def assemble(params: PyTree) -> nnx.Module:
+            if precision == "bfloat16":
+                params = jax.tree.map(lambda leaf: leaf.astype(jnp.bfloat16), params)
+            return nnx.merge(graphdef, self.mark(params), jax.tree.map(jnp.asarray, constants))
+
+        return assemble
 
     @property
     def rows(self) -> tuple[str, ...]:
         """Mesh axes over which the rows of a batch are spread."""
-        names = (DATA, FSDP, EXPERT) if self.space is not None else (DATA, FSDP, EXPERT, DOMAIN)
-        return self.plan.used(*names)
+        return self.plan.used(*(ROW_AXES if self.space is not None else (*ROW_AXES, DOMAIN)))
 
     @property
     def sums(self) -> tuple[str, ...]:
@@ -126,7 +146,8 @@ class Layout:
 
     def shardings(self, specs: PyTree) -> PyTree:
         """Specs as shardings on the mesh."""
-        return jax.tree.map(lambda spec: NamedSharding(self.mesh, spec), specs, is_leaf=lambda x: isinstance(x, P))
+        mesh: Any = self.mesh
+        return jax.tree.map(lambda spec: NamedSharding(mesh, spec), specs, is_leaf=lambda x: isinstance(x, P))
 
     def batch(self, batch: Batch) -> dict[str, P]:
         """Partition specs of a batch. ConfigError where rows or space do not divide."""
@@ -140,8 +161,7 @@ class Layout:
 
     def check_rows(self, batch: PyTree) -> None:
         """Refuse a batch whose rows cannot be spread evenly."""
-        portions = {"accumulate": self.plan.accumulate, "microbatches": self.plan.microbatches}
-        sizes = {**{name: self.plan.sizes[name] for name in self.rows}, **portions}
+        sizes = self.plan.row_parts(has_grid=self.space is not None)
         parts = math.prod(sizes.values())
         rows = {jax.tree_util.keystr(path): leaf.shape[:1] for path, leaf in jax.tree.leaves_with_path(batch)}
         bad = {name: n for name, n in rows.items() if not n or n[0] == 0 or n[0] % parts}
@@ -238,6 +258,13 @@ class Layout:
 
     def _gathered(self, values: list[Array], where: list[int | None]) -> list[Array]:
         return buffers.gather(values, where, FSDP, self.plan.fsdp)
+
+
+def refuse_undivided(model: nnx.Module, plan: Plan) -> None:
+    """Raise ConfigError where the plan's axes split nothing of a model, or do not divide; needs no devices."""
+    variables = _variables(parameters(model))
+    _refuse_useless_axes(plan, model, variables)
+    _refuse_odd_widths(plan, variables)
 
 
 def _leaf(plan: Plan, variable: nnx.Variable) -> Leaf:

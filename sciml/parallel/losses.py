@@ -13,8 +13,8 @@ from jax.flatten_util import ravel_pytree
 
 from sciml.errors import ConfigError
 from sciml.parallel.layout import Layout
+from sciml.parallel.names import DATA
 from sciml.parallel.pipeline import Stages, one_f_one_b
-from sciml.parallel.plan import DATA
 from sciml.parallel.rows import ResidualFunction, gram, row_jacobians, stacked
 from sciml.training.objective import Batch, Residuals
 from sciml.training.optimizer import LossFunctions, NormalEquations, Parts

@@ -8,15 +8,13 @@ from dataclasses import dataclass, fields
 from typing import Literal, TypeAlias, final
 
 import jax
-from jax.sharding import AxisType, Mesh
+from jax.sharding import AbstractMesh, AxisType, Mesh
 
 from sciml import axes
 from sciml.errors import ConfigError
+from sciml.parallel.names import AXES, DATA, DOMAIN, EXPERT, PIPELINE, PORTIONS, ROW_AXES, TENSOR
 from sciml.training.state import Precision
 
-PIPELINE, DATA, FSDP, EXPERT, DOMAIN, TENSOR = "pipeline", "data", "fsdp", "expert", "domain", "tensor"
-AXES = (PIPELINE, DATA, FSDP, EXPERT, DOMAIN, TENSOR)
-"""The mesh axes, those that talk most last: neighbors in the list of devices share a node."""
 SPLIT_BY: Mapping[str, str] = {
     axes.HIDDEN: TENSOR,
     axes.HEADS: TENSOR,
@@ -125,6 +123,24 @@ class Plan:
         kinds = (AxisType.Auto,) * len(AXES)
         return jax.make_mesh(tuple(sizes.values()), AXES, axis_types=kinds, devices=devices[: self.devices])
 
+    def abstract_mesh(self) -> AbstractMesh:
+        """The same mesh of devices that need not be there."""
+        return AbstractMesh(tuple(self.sizes.values()), AXES, axis_types=(AxisType.Auto,) * len(AXES))
+
+    def row_parts(self, *, has_grid: bool) -> dict[str, int]:
+        """What divides the rows of a batch: mesh axes, and the portions of a device."""
+        names = ROW_AXES if has_grid else (*ROW_AXES, DOMAIN)
+        return {name: self.sizes[name] for name in names} | {name: getattr(self, name) for name in PORTIONS}
+
+    def written(self) -> str:
+        """As it is written in a recipe: `{data: 4, fsdp: 2, zero: 2}`."""
+        found: dict[str, int | str] = {name: size for name, size in self.sizes.items() if size > 1} or {DATA: 1}
+        for field in fields(self):
+            value = getattr(self, field.name)
+            if field.name not in (*AXES, "precision") and value != field.default:
+                found[field.name] = _yaml(value)
+        return "{" + ", ".join(f"{name}: {value}" for name, value in found.items()) + "}"
+
     def used(self, *names: str) -> tuple[str, ...]:
         """Those of the mesh axes that have more than one part."""
         return tuple(name for name in names if self.sizes[name] > 1)
@@ -161,12 +177,19 @@ def _refuse_bad_sizes(plan: Plan) -> None:
         )
 
 
+def _yaml(value: object) -> str:
+    """Plain values as YAML spells them."""
+    if isinstance(value, tuple):
+        return f"[{', '.join(map(str, value))}]"
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
 def _refuse_idle_portions(plan: Plan) -> None:
-    if plan.pipeline == 1 and (plan.microbatches > 1 or plan.schedule != "gpipe"):
+    if plan.pipeline == 1 and plan.microbatches > 1:
         raise ConfigError(
-            "microbatches and their schedule belong to a pipeline",
+            "microbatches belong to a pipeline",
             expected="pipeline > 1",
-            got=f"pipeline 1, microbatches {plan.microbatches}, schedule {plan.schedule}",
+            got=f"pipeline 1, microbatches {plan.microbatches}",
             fix=f"accumulate: {plan.microbatches}   # portions without a pipeline",
         )
 

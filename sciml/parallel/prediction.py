@@ -21,9 +21,10 @@ from sciml.parallel.compression import compressed_traffic, compressing
 from sciml.parallel.cost import Held, gradient_traffic, held, least_squares_traffic, ring_share
 from sciml.parallel.hardware import Hardware, Link
 from sciml.parallel.layout import Layout
-from sciml.parallel.plan import AXES, DATA, DOMAIN, FSDP, PIPELINE, Plan
+from sciml.parallel.names import AXES, DATA, DOMAIN, FSDP, PIPELINE
+from sciml.parallel.plan import Plan
 from sciml.parallel.profile import Profile
-from sciml.parallel.subject import Subject, abstract_layout
+from sciml.parallel.subject import Subject
 from sciml.training.objective import Data, Objective, Weighted
 from sciml.training.optimizer import Optimizer
 from sciml.training.optimizers.levenberg_marquardt import LevenbergMarquardt
@@ -84,7 +85,7 @@ def sent_bytes(subject: Subject, layout: Layout) -> dict[str, float]:
 def predict(subject: Subject, profile: Profile, plan: Plan, machine: Hardware, per_node: int) -> Prediction:
     """Memory, bytes and time under `plan` on devices of which a node holds `per_node`."""
     params = subject.state.params
-    layout = abstract_layout(subject.model, plan, params)
+    layout = Layout.abstract(subject.model, plan, params)
     work = profile.work(layout, params)
     sent = sent_bytes(subject, layout)
     waiting = {name: _waiting(plan, name, count, profile, machine, per_node) for name, count in sent.items()}

@@ -13,8 +13,9 @@ import jax
 from sciml import axes
 from sciml.parallel.cost import gathered_bytes, local_bytes
 from sciml.parallel.layout import Layout
-from sciml.parallel.plan import DOMAIN, EXPERT, PIPELINE, SPLIT_BY, TENSOR, Plan
-from sciml.parallel.subject import Subject, abstract_layout, fewer, traced
+from sciml.parallel.names import DOMAIN, EXPERT, PIPELINE, TENSOR
+from sciml.parallel.plan import SPLIT_BY, Plan
+from sciml.parallel.subject import Subject, fewer, traced
 from sciml.parallel.work import Work
 from sciml.types import PyTree
 
@@ -81,7 +82,7 @@ def profile(subject: Subject, base: Plan, remat: bool) -> Profile:
         messages[axis] = found.messages.get(axis, 0.0)
         if axis != EXPERT:  # its devices share the rows
             params = subject.state.params
-            local = local_bytes(abstract_layout(subject.model, plan, params), params)
+            local = local_bytes(Layout.abstract(subject.model, plan, params), params)
             split[axis] = _split_parts(whole, fixed, found, plan, axis, local / bytes_of_parameters)
     least = traced(subject, alone, parts=FEW).peak
     return Profile(fixed, per_batch, split, messages, least, bytes_of_parameters, limits)

@@ -7,7 +7,6 @@ scatters a sum.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, TypeAlias, final
 
@@ -20,6 +19,7 @@ from sciml.errors import ConfigError
 from sciml.parallel.compression import Compressed
 from sciml.parallel.layout import Layout
 from sciml.parallel.losses import loss_functions
+from sciml.parallel.names import DATA
 from sciml.parallel.pipeline import Stages
 from sciml.parallel.plan import Plan
 from sciml.training.objective import Batch, Objective, Residuals
@@ -81,8 +81,9 @@ def build_step(
     """
     plan = plan or Plan()
     layout = Layout.of(model, plan)
-    _refuse_unsuited(layout, objective, optimizer)
-    assemble = _assembler(model, layout)
+    _refuse_uncompressed(plan, optimizer)
+    refuse_unsuited(plan, objective, optimizer, has_grid=layout.space is not None)
+    assemble = layout.assembler(model)
     state = _abstract_state(model, optimizer, plan)
     stored, held = (layout.specs(state.params, sharded=plan.zero >= stage) for stage in (3, 1))
     moments = layout.specs(state.opt_state, sharded=plan.zero >= 1)
@@ -122,7 +123,7 @@ def build_step(
     shardings = TrainState(whole, layout.shardings(stored), layout.shardings(moments), whole)
     function = step if repeat == 1 else steps
     jitted = jax.jit(function, donate_argnums=0, in_shardings=(shardings, None), out_shardings=(shardings, whole))
-    shares_processor = layout.mesh.size > 1 and layout.mesh.devices.flat[0].platform == "cpu"
+    shares_processor = layout.mesh.size > 1 and jax.devices()[0].platform == "cpu"
     return Step(jitted, shardings, repeat, waits=shares_processor)
 
 
@@ -131,38 +132,27 @@ def _abstract_state(model: nnx.Module, optimizer: Optimizer, plan: Plan) -> Trai
     return jax.eval_shape(lambda: TrainState.start(model, optimizer, jax.random.key(0), plan.precision))
 
 
-def _assembler(model: nnx.Module, layout: Layout) -> Callable[[PyTree], nnx.Module]:
-    """params -> model. Constants are kept on the host, so that they belong to no device."""
-    graphdef, _, constants = nnx.split(model, nnx.Param, ...)
-    precision = layout.plan.precision
-    constants = cast(jax.device_get(constants), precision)
-
-    def assemble(params: PyTree) -> nnx.Module:
-        if precision == "bfloat16":
-            params = jax.tree.map(lambda leaf: leaf.astype(jnp.bfloat16), params)
-        return nnx.merge(graphdef, layout.mark(params), jax.tree.map(jnp.asarray, constants))
-
-    return assemble
-
-
-def _refuse_unsuited(layout: Layout, objective: Objective, optimizer: Optimizer) -> None:
-    plan = layout.plan
-    if plan.compress != "none" and plan.sizes["data"] > 1 and not isinstance(optimizer, Compressed):
+def _refuse_uncompressed(plan: Plan, optimizer: Optimizer) -> None:
+    if plan.compress != "none" and plan.sizes[DATA] > 1 and not isinstance(optimizer, Compressed):
         raise ConfigError(
             "the plan compresses gradients and the optimizer does not",
-            got=type(optimizer).__name__,
+            got=optimizer.title,
             fix="optimizer = sciml.parallel.compression.compressed(optimizer, model, plan)",
         )
+
+
+def refuse_unsuited(plan: Plan, objective: Objective, optimizer: Optimizer, *, has_grid: bool) -> None:
+    """Raise ConfigError where a plan splits what an optimizer or a loss needs whole; needs no devices."""
     if not optimizer.is_elementwise and (plan.zero or plan.used("tensor", "pipeline", "expert")):
         raise ConfigError(
             "this optimizer needs whole parameters on every device",
             expected="one that treats every number on its own (adam, adamw, sgd)",
-            got=f"{type(optimizer).__name__} with zero {plan.zero}, tensor {plan.tensor}, "
+            got=f"{optimizer.title} with zero {plan.zero}, tensor {plan.tensor}, "
             f"pipeline {plan.pipeline}, expert {plan.expert}",
             reason="orthogonalized, quasi-Newton and least-squares steps mix the numbers of a matrix, or of all",
             fix="optimizer: adam   # or a plan of data and domain alone",
         )
-    if plan.domain > 1 and layout.space is not None and not objective.splits_space:
+    if plan.domain > 1 and has_grid and not objective.splits_space:
         raise ConfigError(
             "this loss needs whole fields on every device",
             expected="a loss of the misfit to data alone",

@@ -10,15 +10,13 @@ from functools import cached_property
 from typing import Any, final
 
 import jax
-import jax.numpy as jnp
 from flax import nnx
-from jax.sharding import AbstractMesh, AxisType
 from jax.sharding import PartitionSpec as P
 
 from sciml import axes
-from sciml.parallel.layout import Layout, Leaf
+from sciml.parallel.layout import Layout
 from sciml.parallel.losses import loss_functions
-from sciml.parallel.plan import AXES, Plan
+from sciml.parallel.plan import Plan
 from sciml.parallel.work import Work, work_of
 from sciml.training.objective import Batch, Objective, Residuals
 from sciml.training.optimizer import Optimizer
@@ -79,31 +77,13 @@ class Subject:
         return getattr(self.model, "space_axes", None) is not None
 
 
-def abstract_layout(model: nnx.Module, plan: Plan, params: PyTree) -> Layout:
-    """The layout that `Layout.of` gives on enough devices; nothing is checked."""
-    mesh: Any = AbstractMesh(tuple(plan.sizes.values()), AXES, axis_types=(AxisType.Auto,) * len(AXES))
-    bare = Layout(plan, mesh, getattr(model, "space_axes", None), ())
-    whole, stored = (_specs(bare.specs(params, sharded=sharded)) for sharded in (False, True))
-    names = [v.get_metadata().get("axes") or () for v in jax.tree.leaves(params, is_leaf=_is_variable)]
-    leaves = tuple(
-        Leaf(tuple(split), _storage(split, parts), axes.LAYERS in name)
-        for split, parts, name in zip(whole, stored, names, strict=True)
-    )
-    return dataclasses.replace(bare, leaves=leaves)
-
-
 def traced(subject: Subject, plan: Plan, parts: int = 1) -> Work:
     """The work of one device in one step, with the rows of a batch divided by `parts` (and by the plan)."""
-    layout = abstract_layout(subject.model, plan, subject.state.params)
-    graphdef, _, constants = nnx.split(subject.model, nnx.Param, ...)
-    constants = cast(jax.device_get(constants), plan.precision)
-    computed = jnp.bfloat16 if plan.precision == "bfloat16" else None
+    layout = Layout.abstract(subject.model, plan, subject.state.params)
+    assemble = layout.assembler(subject.model)
 
     def residuals(params: PyTree, batch: Batch) -> Residuals:
-        if computed is not None:
-            params = jax.tree.map(lambda leaf: leaf.astype(computed), params)
-        whole = nnx.merge(graphdef, layout.mark(params), jax.tree.map(jnp.asarray, constants))
-        return subject.objective.residuals(whole, batch)
+        return subject.objective.residuals(assemble(params), batch)
 
     def on_device(params: PyTree, opt_state: PyTree, batch: Batch) -> tuple[PyTree, ...]:
         with axes.placed(layout.placement()):
@@ -123,15 +103,6 @@ def fewer(leaf: Any, parts: int, step: int) -> jax.ShapeDtypeStruct:
     """A part of the rows, rounded up to a multiple of `step`."""
     rows = math.ceil(leaf.shape[0] / parts / step) * step
     return jax.ShapeDtypeStruct((rows, *leaf.shape[1:]), leaf.dtype)
-
-
-def _specs(tree: PyTree) -> list[P]:
-    return jax.tree.leaves(tree, is_leaf=lambda leaf: isinstance(leaf, P))
-
-
-def _storage(whole: P, stored: P) -> int | None:
-    changed = [i for i, (a, b) in enumerate(zip(tuple(whole), tuple(stored), strict=True)) if a != b]
-    return changed[0] - len(tuple(whole)) if changed else None
 
 
 def _is_variable(leaf: Any) -> bool:

@@ -11,7 +11,7 @@ from jax.sharding import Mesh
 
 from sciml.launch.energy import NOT_MEASURED, Energy
 from sciml.parallel.groups import axes_of
-from sciml.parallel.hardware import PRESETS
+from sciml.parallel.hardware import preset_of
 from sciml.parallel.step import Step
 from sciml.parallel.traffic import collectives
 from sciml.parallel.work import work_of
@@ -22,8 +22,6 @@ from sciml.training.loop import Run
 
 COSTS = "costs.json"
 UTILIZATION = "flops_utilization"
-KNOWN = {"A100": "a100", "H100 80GB HBM3": "h100", "H200": "h200"}
-"""Part of the name that a device gives itself -> preset."""
 
 
 @final
@@ -101,8 +99,8 @@ def _mesh(step: Step) -> Mesh:
 
 def peak(kind: str, precision: str) -> float | None:
     """Operations per second of a known device; float32 is that without the shortened products of tensor cores."""
-    name = next((preset for part, preset in KNOWN.items() if part in kind), None)
-    return None if name is None else PRESETS[name].peak[precision]
+    known = preset_of(kind)
+    return None if known is None else known.peak[precision]
 
 
 def kept_costs(place: Path) -> dict[str, Any]:

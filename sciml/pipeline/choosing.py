@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections import defaultdict
 from collections.abc import Callable
 from functools import partial
@@ -14,9 +15,13 @@ from flax import nnx
 from sciml.errors import ConfigError
 from sciml.operators.traffic import activation_traffic, has_formulas, space_limits
 from sciml.parallel.choice import Choice, choose
-from sciml.parallel.hardware import hardware
+from sciml.parallel.compression import compressible
+from sciml.parallel.hardware import PRESETS, preset_of
+from sciml.parallel.layout import Layout, refuse_undivided
+from sciml.parallel.names import DOMAIN, EXPERT, PIPELINE, TENSOR
 from sciml.parallel.plan import Plan
-from sciml.parallel.subject import Subject
+from sciml.parallel.step import refuse_unsuited
+from sciml.parallel.subject import Subject, traced
 from sciml.pinn.model import coordinate_names
 from sciml.pinn.network import has_zero_dirichlet_faces
 from sciml.pinn.objectives import BoundaryResidual, PointResidual
@@ -25,8 +30,6 @@ from sciml.recipe import ModelSection, Recipe
 from sciml.spec import Variable
 from sciml.training.objective import Batch, Data, Objective, Weighted
 
-KINDS = {"H100": "h100", "H200": "h200", "A100": "a100"}
-"""Part of the name of a device -> preset."""
 Outline: TypeAlias = tuple[nnx.Module, tuple[Variable, ...]]
 """The untrained model and its inputs."""
 
@@ -39,7 +42,7 @@ def automatic(
     One process may leave devices idle where that is faster, or where nothing divides otherwise; several may not.
     """
     count, nodes = len(jax.devices()), jax.process_count()
-    machine = hardware(next((name for part, name in KINDS.items() if part in jax.devices()[0].device_kind), "cpu"))
+    machine = preset_of(jax.devices()[0].device_kind) or PRESETS["cpu"]
     subject, base = subject_of(recipe, section, outline, simulation), base_plan(recipe, section)
     numbers = [count] if nodes > 1 else [n for n in range(count, 0, -1) if count % n == 0]
     found: list[Choice] = []
@@ -54,6 +57,24 @@ def automatic(
         raise refused
     best = min(found, key=lambda choice: choice.best.seconds)
     return best.best.plan, f"plan: auto, {best.devices} of {count} device(s), {best.reason()}"
+
+
+def refuse_impossible(
+    recipe: Recipe, section: ModelSection, outline: Outline, simulation: Simulation | None, plan: Plan
+) -> None:
+    """Raise ConfigError where a plan cannot train a model; needs neither data nor the plan's devices.
+
+    The step is traced where the plan splits what is computed: some layers tell only then what does not divide.
+    """
+    subject = subject_of(recipe, section, outline, simulation)
+    if plan.compress != "none":
+        compressible(subject.optimizer, plan.compress)
+    refuse_undivided(subject.model, plan)
+    refuse_unsuited(plan, subject.objective, subject.optimizer, has_grid=subject.has_grid)
+    Layout.abstract(subject.model, plan, subject.state.params).batch(subject.batch)
+    if plan.used(TENSOR, PIPELINE, EXPERT, DOMAIN):  # the same on each device, whoever stores the parameters
+        alike = dataclasses.replace(plan, data=plan.data * plan.fsdp, fsdp=1, zero=0, compress="none")
+        traced(subject, alike)
 
 
 def base_plan(recipe: Recipe, section: ModelSection) -> Plan:

@@ -17,7 +17,8 @@ from sciml.recipe import FileData, Recipe
 RECIPE = "recipe.yaml"
 HASH = "recipe_sha256"
 SHOWN = 5
-FREE = ("name", "run")
+FREE = ("name", "run", "plan")
+"""Keys that may change between two starts of a run."""
 
 
 def data_hash(recipe: Recipe) -> str:

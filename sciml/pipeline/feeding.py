@@ -12,14 +12,14 @@ from jax.sharding import Mesh, NamedSharding
 from jax.sharding import PartitionSpec as P
 
 from sciml.data.loader import Batches as Loaded
+from sciml.data.ranks import Ranks
 from sciml.errors import ConfigError
+from sciml.parallel.names import ROW_AXES
 from sciml.parallel.plan import Plan
 from sciml.training.loop import Batches
 from sciml.training.objective import Batch
 
 T = TypeVar("T")
-ROW_AXES = ("data", "fsdp", "expert")
-"""Mesh axes over which rows of a batch may be spread. A step that spreads them further does so by itself."""
 
 
 @final
@@ -59,6 +59,30 @@ class Shared:
         return jax.make_array_from_callback((total, *values.shape[1:]), rows(self.mesh, total), part)
 
 
+@final
+class Together:
+    """A jitted function of several processes whose first call begins when all have compiled it.
+
+    What they then send finds all of them there: gloo gives up after 30 s of waiting for a process that still compiles.
+    """
+
+    def __init__(self, function: Any, ranks: Ranks) -> None:
+        self.function, self.ranks = function, ranks
+        self.trace = function.trace
+        self._met = ranks.size == 1
+
+    def __call__(self, *arguments: Any) -> Any:
+        if not self._met:
+            failure = None
+            try:
+                self.function.lower(*arguments).compile()  # the call below finds it
+            except Exception as error:
+                failure = error
+            self.ranks.agree(failure)
+            self._met = True
+        return self.function(*arguments)
+
+
 def share(batches: Batches, plan: Plan) -> Batches:
     """The stream for this process: it reads the rows that its devices need, and no others."""
     mesh = plan.mesh()
@@ -89,10 +113,12 @@ def refuse_idle(mesh: Mesh, processes: int) -> None:
 
 
 def rows(mesh: Mesh, total: int) -> NamedSharding:
-    """How so many rows are spread; whole on every device where they do not divide, which the step will refuse."""
-    names = tuple(name for name in ROW_AXES if name in mesh.shape)
-    parts = math.prod(mesh.shape[name] for name in names)
-    return NamedSharding(mesh, P(names) if total % parts == 0 else P())
+    """How so many rows are spread, by the step further still where it can.
+
+    Whole on every device where they do not divide, which the step will refuse.
+    """
+    parts = math.prod(mesh.shape[name] for name in ROW_AXES)
+    return NamedSharding(mesh, P(ROW_AXES) if total % parts == 0 else P())
 
 
 def spread(state: T, shardings: Any) -> T:

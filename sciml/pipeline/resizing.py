@@ -10,15 +10,18 @@ from typing import final
 import jax
 
 from sciml.checkpoint import Checkpoints, Shapes, noted
-from sciml.errors import PeerError
+from sciml.errors import ConfigError, PeerError
 from sciml.launch.job import Job
+from sciml.parallel.names import AXES
 from sciml.parallel.plan import Plan
 from sciml.pipeline.continuing import model_folder
 from sciml.pipeline.tasks import Context
-from sciml.recipe import ModelSection, Recipe
+from sciml.recipe import ModelSection, PlanSection, Recipe
 
 DEVICES = "devices"
 """In the meta of a checkpoint: for how many the training was laid out."""
+PLAN = "plan"
+"""In the meta of a checkpoint: the plan it was made under, as text."""
 INSIDE, MEMORY, STATE = "opt_state/inner/", "opt_state/memory/", "opt_state/"
 """Names of what compression keeps: the state of the optimizer inside, what every device remembers."""
 
@@ -31,6 +34,16 @@ def began_with(job: Job, recorded: int = 0) -> int:
 def resized(plan: Plan, began: int, section: ModelSection) -> Plan:
     """The plan for the devices that there are, of `began` that the training was laid out for: see `fitted`."""
     return fitted(plan, began, len(jax.devices()), rows_of(section))
+
+
+def is_open(section: PlanSection, processes: int) -> bool:
+    """Whether a recipe leaves the layout over several processes to us: its plan, if any, names no devices."""
+    return processes > 1 and not section.auto and all(getattr(section, name) == 1 for name in AXES)
+
+
+def over_processes(plan: Plan, section: PlanSection, processes: int) -> Plan:
+    """The plan, or where the recipe leaves it open the rows of a batch over all devices of all processes."""
+    return dataclasses.replace(plan, data=-1) if is_open(section, processes) else plan
 
 
 def rows_of(section: ModelSection) -> int | None:
@@ -73,6 +86,21 @@ def fitted(plan: Plan, began: int, devices: int, batch: int | None) -> Plan:
     )
 
 
+def refuse_unshared(plan: PlanSection, section: ModelSection, job: Job) -> None:
+    """Raise ConfigError (78) where no plan is given and the rows cannot go over all processes of a new job."""
+    devices, rows = len(jax.devices()), rows_of(section)
+    if not is_open(plan, job.wanted) or rows is None or job.ranks.size < job.wanted:
+        return
+    if rows % (devices * plan.accumulate):
+        fits = max(n for n in range(1, devices + 1) if rows % (n * plan.accumulate) == 0)
+        raise ConfigError(
+            f"no plan is given, and the batch does not divide over {devices} devices of {job.ranks.size} processes",
+            expected=f"a multiple of {devices * plan.accumulate} rows",
+            got=f"batch: {rows}",
+            fix=f"another batch, processes with {fits} devices in all, or a plan that splits the model as well",
+        )
+
+
 def suits(recipe: Recipe, folder: Path, processes: int, wanted: int, each: int) -> bool:
     """Whether so many processes of `wanted`, with `each` devices each, can train all models of a recipe."""
     context, devices = Context(recipe, folder), processes * each
@@ -84,7 +112,7 @@ def suits(recipe: Recipe, folder: Path, processes: int, wanted: int, each: int) 
         with Checkpoints(model_folder(folder, name) / "checkpoints") as checkpoints:
             began = max(wanted * each, noted(checkpoints).get(DEVICES, 0))
         try:
-            plan = fitted(context.plan(section), began, devices, rows)
+            plan = fitted(over_processes(context.plan(section), written, wanted), began, devices, rows)
         except PeerError:
             return False
         return plan.data == -1 or devices - each < plan.devices <= devices  # each process has a part

@@ -23,7 +23,7 @@ from sciml.pipeline.evaluation import JUDGES, Evaluation, Outcome
 from sciml.pipeline.generation import generate_data
 from sciml.pipeline.progress import Progress
 from sciml.pipeline.tasks import Context
-from sciml.pipeline.training import Trained, load_trained, train_model
+from sciml.pipeline.training import Trained, load_trained, refuse_impossible_plans, train_model
 from sciml.recipe import Recipe
 from sciml.report import Curve, results_table, write_report
 from sciml.runfolder import FolderLock, write_json, write_text
@@ -42,6 +42,7 @@ def run(recipe: Recipe, folder: Path, job: Job | None = None, profile: bool = Fa
     job = job or Job()
     with _held(recipe, folder, job):
         context, progress = Context(recipe, folder), _progress(job)
+        refuse_impossible_plans(context, job)
         _generate(context, progress, None if job.ranks.size == 1 else job.ranks.comm)
         _train(context, list(recipe.models), progress, job, profile)
 

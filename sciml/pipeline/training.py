@@ -19,12 +19,22 @@ from sciml.parallel.compression import compressed
 from sciml.parallel.plan import Plan
 from sciml.parallel.step import build_step
 from sciml.pipeline.accounting import COSTS, Account, kept_costs
+from sciml.pipeline.choosing import refuse_impossible
 from sciml.pipeline.continuing import HASH, model_folder, model_hash
 from sciml.pipeline.family import TRAINING
-from sciml.pipeline.feeding import refuse_idle, share, spread
+from sciml.pipeline.feeding import Together, refuse_idle, share, spread
 from sciml.pipeline.profiling import profiled
 from sciml.pipeline.progress import Progress
-from sciml.pipeline.resizing import DEVICES, Remembered, began_with, resized
+from sciml.pipeline.resizing import (
+    DEVICES,
+    PLAN,
+    Remembered,
+    began_with,
+    is_open,
+    over_processes,
+    refuse_unshared,
+    resized,
+)
 from sciml.pipeline.tasks import Context, Prepared, task_of
 from sciml.recipe import ModelSection, TrainSection
 from sciml.runfolder import write_json
@@ -66,9 +76,9 @@ def train_model(context: Context, name: str, progress: Progress, job: Job | None
     prepared = task_of(section).prepare(context, section)
     job = job or Job()
     with Checkpoints(place / "checkpoints") as checkpoints, Checkpoints(place / "best", keep=1) as best:
-        devices = began_with(job, job.ranks.on_first(lambda: noted(checkpoints)).get(DEVICES, 0))
-        plan = resized(prepared.plan, devices, section)
-        refuse_idle(plan.mesh(), job.ranks.size)
+        plan, devices = _laid_out(context, section, checkpoints, job)
+        if is_open(context.recipe.plan, job.wanted):
+            progress.say(f"{name}: no plan is given, the batch goes over {_all(job)}, as with plan: {{data: -1}}")
         optimizer, state = start(context, section, prepared, plan)
         remembered = Remembered()
         state, found = resume(checkpoints, state, prepared.batches, job.ranks, remembered)
@@ -77,6 +87,8 @@ def train_model(context: Context, name: str, progress: Progress, job: Job | None
             return
         if found:
             progress.say(f"{name}: continues from step {int(state.step)}")
+            if found.get(PLAN, plan.written()) != plan.written():
+                progress.say(f"{name}: another plan than before: was {found[PLAN]}, is {plan.written()}")
         if remembered.anew:
             progress.say(f"{name}: other devices than before: what compression lost there is forgotten, it starts anew")
         batches = prepared.batches if job.ranks.size == 1 else share(prepared.batches, plan)
@@ -90,12 +102,13 @@ def train_model(context: Context, name: str, progress: Progress, job: Job | None
             saving = SaveCheckpoints(
                 checkpoints,
                 section.train.checkpoint_every,
-                {HASH: model_hash(context.recipe, name), DEVICES: devices},
+                {HASH: model_hash(context.recipe, name), DEVICES: devices, PLAN: plan.written()},
                 stop_requested,
                 job.ranks,
                 found.get(BLOCKED, 0.0),
             )
             step = build_step(prepared.model, prepared.objective, optimizer, plan)
+            step = dataclasses.replace(step, function=Together(step.function, job.ranks))
             hooks = (
                 Account(step, plan.precision, place / COSTS if job.first else None),
                 *(_logs(place, name, section.train.steps, progress) if job.first else ()),
@@ -109,6 +122,47 @@ def train_model(context: Context, name: str, progress: Progress, job: Job | None
                 state = spread(state, step.shardings)
             spent = found.get(SECONDS, 0.0)
             train(state, step, batches, hooks, steps=section.train.steps, seconds_before=spent)
+
+
+def refuse_impossible_plans(context: Context, job: Job | None = None) -> None:
+    """Raise ConfigError (78) where the plan cannot train some model, before any data are made for it.
+
+    Without a job the devices need not be there, and `data: -1` is any number of them.
+    """
+    for name, section in context.recipe.models.items():
+        try:
+            plan = _anywhere(context, section) if job is None else _laid_out_for(context, name, job)
+            if not context.recipe.plan.auto and plan != Plan(precision=plan.precision):
+                outline = task_of(section).outline(context, section)
+                refuse_impossible(context.recipe, section, outline, context.simulation, plan)
+        except ConfigError as error:
+            parts = {"expected": error.expected, "got": error.got, "reason": error.reason, "fix": error.fix}
+            raise ConfigError(f"model {name!r}: {error.what}", **parts) from error
+
+
+def _anywhere(context: Context, section: ModelSection) -> Plan:
+    if context.recipe.plan.auto:
+        return Plan(precision=section.train.precision)
+    plan = context.plan(section)
+    return dataclasses.replace(plan, data=abs(plan.data))
+
+
+def _laid_out_for(context: Context, name: str, job: Job) -> Plan:
+    with Checkpoints(model_folder(context.folder, name) / "checkpoints") as checkpoints:
+        return _laid_out(context, context.recipe.models[name], checkpoints, job)[0]
+
+
+def _laid_out(context: Context, section: ModelSection, checkpoints: Checkpoints, job: Job) -> tuple[Plan, int]:
+    """The plan for the devices that there are, and the number of devices that the training began with."""
+    refuse_unshared(context.recipe.plan, section, job)
+    began = began_with(job, job.ranks.on_first(lambda: noted(checkpoints)).get(DEVICES, 0))
+    plan = resized(over_processes(context.plan(section), context.recipe.plan, job.wanted), began, section)
+    refuse_idle(plan.mesh(), job.ranks.size)
+    return plan, began
+
+
+def _all(job: Job) -> str:
+    return f"{len(jax.devices())} device(s) of {job.ranks.size} process(es)"
 
 
 def _logs(place: Path, name: str, steps: int, progress: Progress) -> tuple[Hook, ...]:

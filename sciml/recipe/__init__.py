@@ -6,6 +6,7 @@ package and reading a recipe load no jax.
 
 from sciml.recipe.components import Component
 from sciml.recipe.json_schema import schema
+from sciml.recipe.layout import PlanSection
 from sciml.recipe.messages import RecipeError
 from sciml.recipe.reading import read, read_text
 from sciml.recipe.recipe import Recipe
@@ -18,6 +19,7 @@ __all__ = [
     "FileData",
     "GeneratedData",
     "ModelSection",
+    "PlanSection",
     "Point",
     "ProblemSection",
     "Recipe",

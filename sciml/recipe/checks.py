@@ -160,6 +160,17 @@ def _batches_fit(sections: Sections) -> Found:
             yield problem(where, f"must be a multiple of plan.{' x '.join(factors)}, which is {parts}", batch)
 
 
+def _split_space_has_no_residual(sections: Sections) -> Found:
+    """Derivatives on a grid are taken by transforms over whole axes."""
+    if sections.plan is None or sections.plan.domain == 1:
+        return
+    for name, model in sections.models.items():
+        weight = model.train.objective.residual
+        if weight and not model.of_one_instance:
+            where = ("models", name, "train", "objective", "residual")
+            yield problem(where, f"needs whole fields: must be 0 while plan.domain is {sections.plan.domain}", weight)
+
+
 def _instance_is_there(sections: Sections) -> Found:
     """A model of one instance names a sample of the test split, and coefficients of the equation to recover."""
     for name, model in sections.models.items():
@@ -245,6 +256,7 @@ CHECKS: tuple[Callable[[Sections], Found], ...] = (
     _grid_matches_domain,
     _quantities_once,
     _batches_fit,
+    _split_space_has_no_residual,
     _instance_is_there,
     _modes_fit,
 )

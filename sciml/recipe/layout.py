@@ -7,12 +7,16 @@ from typing import Annotated, Any, Literal, Self
 from annotated_types import Ge, Le
 from pydantic import BeforeValidator, Field, Strict, model_validator
 
+from sciml.parallel.names import AXES, PORTIONS, ROW_AXES
 from sciml.recipe.messages import failure, problem
 from sciml.recipe.sections import Section
 from sciml.recipe.values import WHOLE, Count
+from sciml.registry import suggestion
 
 LogicalAxis = Literal["hidden", "heads", "spectral"]
 AUTO = "auto"
+CHOSEN = (*AXES, "zero", "remat", "microbatches")
+"""What `auto` decides."""
 
 
 class PlanSection(Section):
@@ -50,16 +54,34 @@ class PlanSection(Section):
         if (self.fsdp > 1) != (self.zero > 0):
             what = "zero 1, 2 or 3 needs fsdp > 1, and fsdp > 1 needs one of them"
             raise failure([problem(("zero",), what, f"zero {self.zero}, fsdp {self.fsdp}")])
+        if self.compress != "none" and self.zero == 1:
+            what = "compressed gradients need zero 0, 2 or 3: stage 1 sums whole gradients on every device"
+            raise failure([problem(("zero",), what, self.zero)])
+        if self.pipeline == 1 and self.microbatches > 1:
+            what = "belong to a pipeline: write pipeline > 1, or accumulate for portions without one"
+            raise failure([problem(("microbatches",), what, self.microbatches)])
+        return self
+
+    @model_validator(mode="after")
+    def _chooses_alone(self) -> Self:
+        """`auto` chooses what is given here as well: one of the two."""
+        given = {name: getattr(self, name) for name in CHOSEN}
+        given = {name: value for name, value in given.items() if value != type(self).model_fields[name].default}
+        if self.auto and given:
+            what = f"auto chooses {' and '.join(given)} itself: leave these out, or auto"
+            raise failure([problem((name,), what, value) for name, value in list(given.items())[:1]])
         return self
 
     @property
     def row_parts(self) -> dict[str, int]:
         """What divides the rows of a batch, as far as it is known before the devices are."""
-        names = ("data", "fsdp", "expert", "accumulate", "microbatches")
-        return {name: getattr(self, name) for name in names if getattr(self, name) > 1}
+        sizes = {name: getattr(self, name) for name in (*ROW_AXES, *PORTIONS)}
+        return {name: size for name, size in sizes.items() if size > 1}
 
 
 def _auto(value: Any) -> Any:
+    if isinstance(value, str) and value != AUTO:
+        raise failure([problem((), f"must be a mapping of sizes, or {AUTO}{suggestion(value, [AUTO])}", value)])
     return {AUTO: True} if value == AUTO else value
 
 

@@ -36,7 +36,7 @@ class FirstOrder(Optimizer):
 
     The learning rate stands outside of the transformation, so that it can be logged and each leaf keeps its
     dtype. `clip` bounds the global norm of the gradient; the norm that is logged is the one before. `moments` are
-    given where the transformation is Adam and nothing else.
+    given where the transformation is Adam and nothing else. `name` is that of recipes.
     """
 
     transformation: optax.GradientTransformation
@@ -44,11 +44,17 @@ class FirstOrder(Optimizer):
     clip: float | None = None
     elementwise: bool = True
     moments: Moments | None = None
+    name: str = "an optax transformation"
 
     @property
     def is_elementwise(self) -> bool:
         """Whether the transformation treats every number on its own."""
         return self.elementwise
+
+    @property
+    def title(self) -> str:
+        """What messages call it: its name in recipes."""
+        return self.name
 
     def init(self, params: PyTree) -> PyTree:
         """Step counter and the transformation's own state."""

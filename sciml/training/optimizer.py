@@ -67,6 +67,11 @@ class Optimizer(abc.ABC):
         """Whether it can be applied to parts of the parameters, each on its own device (ZeRO, split layers)."""
         return False
 
+    @property
+    def title(self) -> str:
+        """What messages call it."""
+        return type(self).__name__
+
     @abc.abstractmethod
     def init(self, params: PyTree) -> PyTree:
         """State before the first update."""

@@ -171,3 +171,25 @@ def test_mistakes_of_the_command(recipe, site, tmp_path, monkeypatch):
     unknown = here("submit", recipe, "models.fno.widht=3", "--cluster", site, folder=tmp_path)
     assert unknown.code == 78 and "did you mean 'width'?" in unknown.err
     assert not (tmp_path / "runs").exists()
+
+
+SAID = {
+    "sbatch: fatal: Could not establish a configuration source": (78, "knows no cluster", "SLURM_CONF"),
+    "sbatch: error: Unable to contact slurm controller (connect failure)": (75, "Slurm does not answer", "later"),
+    "sbatch: error: invalid partition specified: low": (78, "Slurm refused the job", "edit the site file"),
+}
+
+
+@pytest.mark.parametrize("words", SAID)
+def test_a_site_file_is_blamed_only_for_what_it_says(words, recipe, site, tmp_path, monkeypatch):
+    """A Slurm that is installed and not set up, one that is silent, and (the control) one that refuses the job."""
+    code, what, fix = SAID[words]
+    for name in ("sbatch", "scontrol"):
+        program = tmp_path / "programs" / name
+        program.parent.mkdir(exist_ok=True)
+        program.write_text(f'#!/bin/sh\necho "{words}" >&2\nexit 1\n')
+        program.chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path / "programs"))
+    ended = here("submit", recipe, "--cluster", site, folder=tmp_path)
+    assert ended.code == code and what in ended.err and fix in ended.err
+    assert ("site file asks" in ended.err) == (what == "Slurm refused the job")

@@ -99,9 +99,9 @@ def _compiled_flops(about: Subject) -> float:
 def test_formulas_between_traced_programs():
     """Three axes at once, predicted from each alone, against the traced program of the plan itself."""
     about, plan = subject("plain"), Plan(tensor=4, domain=2, pipeline=2, microbatches=2)
-    from sciml.parallel.subject import abstract_layout
+    from sciml.parallel.layout import Layout
 
-    layout = abstract_layout(about.model, plan, about.state.params)
+    layout = Layout.abstract(about.model, plan, about.state.params)
     predicted, found = _profile("plain", False).work(layout, about.state.params), traced(about, plan)
     assert predicted.flops == pytest.approx(found.flops, rel=0.15)
     assert predicted.peak == pytest.approx(found.peak, rel=0.35)

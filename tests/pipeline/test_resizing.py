@@ -12,10 +12,11 @@ from comparison import assert_identical
 from tiny_runs import here, recipe, write
 
 from sciml.checkpoint import Checkpoints
+from sciml.data.ranks import Ranks
 from sciml.errors import ConfigError, PeerError
 from sciml.parallel.plan import Plan
-from sciml.pipeline.feeding import refuse_idle
-from sciml.pipeline.resizing import fitted, rows_of, suits
+from sciml.pipeline.feeding import Together, refuse_idle
+from sciml.pipeline.resizing import fitted, is_open, over_processes, rows_of, suits
 from sciml.pipeline.tasks import Context
 from sciml.pipeline.training import load_trained
 
@@ -73,6 +74,7 @@ def test_what_no_number_of_devices_can_do(plan, began, batch, words):
         (("plan={data: -1, tensor: 4}",), 4, [1, 2, 4]),
         (("plan={data: 2, tensor: 2}",), 1, [2, 4]),
         (("plan=auto",), 1, [1, 2, 4]),
+        ((), 1, [1, 2, 4]),  # no plan: as with data: -1
     ],
 )
 def test_numbers_of_processes_that_a_plan_can_use(tmp_path, changes, each, expected):
@@ -93,6 +95,62 @@ def test_a_plan_that_leaves_a_process_without_devices_is_refused():
     with pytest.raises(ConfigError, match="leaves 1 of 2 processes without a device") as caught:
         refuse_idle(Plan(data=2, tensor=2).mesh(), 2)
     assert len(jax.devices()) == 8 and caught.value.fix == "plan: {tensor: 2, data: 4}"
+
+
+def test_no_plan_is_all_devices_of_several_processes():
+    without, given, auto = (recipe("heat", *more).plan for more in ((), ("plan={data: 2}",), ("plan=auto",)))
+    portions = recipe("heat", "plan={accumulate: 2}").plan
+    assert over_processes(Plan(), without, 4) == Plan(data=-1)
+    assert over_processes(Plan(accumulate=2), portions, 4) == Plan(data=-1, accumulate=2)
+    assert over_processes(Plan(), without, 1) == Plan()
+    assert not is_open(given, 4) and not is_open(auto, 4)
+
+
+def test_another_plan_is_said_when_a_training_continues(tmp_path):
+    """From and to; the same plan (the control) is not mentioned."""
+    assert here("generate", write("heat", tmp_path), folder=tmp_path).code == 0
+
+    def train(steps: int, *more: str) -> str:
+        changes = (f"models.mlp.train.steps={steps}", *more)
+        ended = here("train", write("heat", tmp_path), "--model", "mlp", *changes, folder=tmp_path)
+        return ended.out if ended.code == 0 else ended.err
+
+    assert "another plan" not in train(12, "plan={data: 2}")
+    shutil.rmtree(tmp_path / "runs/heat/models/mlp/checkpoints/12")
+    assert "another plan" not in train(12, "plan={data: 2}")
+    shutil.rmtree(tmp_path / "runs/heat/models/mlp/checkpoints/12")
+    said = train(12, "plan={data: 4, accumulate: 2}")
+    assert "mlp: another plan than before: was {data: 2}, is {data: 4, accumulate: 2}" in said
+    refused = train(13, "plan={data: 8}")
+    assert "made with another recipe" in refused and "models.mlp.train.steps: was 12, is 13" in refused
+    assert "plan.data" not in refused
+
+
+class _Others:
+    """Another process, which fails or not, as one that gathers with us sees it."""
+
+    def __init__(self, failure: tuple[str, str] | None) -> None:
+        self.failure, self.met = failure, 0
+
+    def Get_rank(self) -> int:
+        return 0
+
+    def Get_size(self) -> int:
+        return 2
+
+    def allgather(self, value: object) -> list[object]:
+        self.met += 1
+        return [value, self.failure]
+
+
+def test_the_first_call_waits_until_all_have_compiled():
+    """Once; what one of them cannot compile ends all of them before anything is sent."""
+    traced, others = [], _Others(None)
+    together = Together(jax.jit(lambda x: traced.append(x) or x + 1), Ranks(others))
+    assert [float(together(np.float64(n))) for n in (1, 2)] == [2.0, 3.0]
+    assert (others.met, len(traced)) == (1, 1)
+    with pytest.raises(ConfigError, match="too small"):
+        Together(jax.jit(lambda x: x + 1), Ranks(_Others(("ConfigError", "too small"))))(1.0)
 
 
 @pytest.mark.parametrize("method", ["powersgd", "one_bit"])

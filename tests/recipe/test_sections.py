@@ -141,6 +141,11 @@ def test_an_empty_boundary_set_is_refused(folder):
         ("  fno:\n", "  a/b:\n", "must be usable as a file name"),
         ("seed: 0", "plan: {data: 3}", "must be a multiple of plan.data, which is 3 (got 16)"),
         ("seed: 0", "plan: {data: 0}", "plan.data: must be >= 1, or -1 for all devices (got 0)"),
+        ("seed: 0", "plan: autom", "plan: must be a mapping of sizes, or auto (got 'autom'), did you mean 'auto'?"),
+        ("seed: 0", "plan: {auto: true, data: 2}", "plan.data: auto chooses data itself"),
+        ("seed: 0", "plan: {auto: true, remat: true}", "plan.remat: auto chooses remat itself"),
+        ("seed: 0", "plan: {microbatches: 2}", "plan.microbatches: belong to a pipeline"),
+        ("seed: 0", "plan: {compress: powersgd, fsdp: 2, zero: 1}", "plan.zero: compressed gradients need zero 0"),
         ("kind: heat, diff", "kind: darcy, perm", "'perm"),
     ],
 )

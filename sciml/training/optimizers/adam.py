@@ -37,4 +37,5 @@ class Adam:
         """The optimizer for a training of `steps` steps."""
         course = Course(self.learning_rate, self.final, self.warmup, steps)
         moments = Moments(self.b1, self.b2, self.eps)
-        return FirstOrder(optax.scale_by_adam(*moments), schedule(self.schedule, course), self.clip, moments=moments)
+        rate = schedule(self.schedule, course)
+        return FirstOrder(optax.scale_by_adam(*moments), rate, self.clip, moments=moments, name="adam")

@@ -41,4 +41,5 @@ class AdamW:
             optax.chain(optax.scale_by_adam(self.b1, self.b2, self.eps), optax.add_decayed_weights(self.weight_decay)),
             schedule(self.schedule, course),
             self.clip,
+            name="adamw",
         )

@@ -44,7 +44,7 @@ class Muon:
         # optax returns updates to be added; FirstOrder subtracts a direction.
         orthogonal = optax.contrib.muon(1.0, beta=self.momentum, muon_weight_dimension_numbers=matrices)
         direction = optax.chain(orthogonal, optax.scale(-1.0))
-        return FirstOrder(direction, schedule(self.schedule, course), self.clip, elementwise=False)
+        return FirstOrder(direction, schedule(self.schedule, course), self.clip, elementwise=False, name="muon")
 
 
 def matrices(params: PyTree) -> PyTree:

@@ -35,4 +35,5 @@ class SGD:
     def build(self, steps: int) -> FirstOrder:
         """The optimizer for a training of `steps` steps."""
         course = Course(self.learning_rate, self.final, self.warmup, steps)
-        return FirstOrder(optax.trace(self.momentum, self.nesterov), schedule(self.schedule, course), self.clip)
+        rate = schedule(self.schedule, course)
+        return FirstOrder(optax.trace(self.momentum, self.nesterov), rate, self.clip, name="sgd")
