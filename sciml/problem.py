@@ -173,10 +173,11 @@ def manufactured(
         left_over = {name: term - added[name] if name in added else term for name, term in left_over.items()}
     sources = {name: _point_function(term, has_time) for name, term in left_over.items()}
     choose = condition or (lambda f, axis, sign: dirichlet(f))
-    boundary = {
-        face: choose(functions[names[0]], domain.names.index(face[0]), 1.0 if face[1] == "+" else -1.0)
-        for face in domain.faces
-    }
+    boundary: dict[str, Any] = {}
+    for face in domain.faces:
+        axis, sign = domain.names.index(face[0]), 1.0 if face[1] == "+" else -1.0
+        conditions = {name: choose(functions[name], axis, sign) for name in names}
+        boundary[face] = conditions if len(names) > 1 else conditions[names[0]]
     initial = {name: _at_start(functions[name]) for name in names} if has_time else None
     return make_problem(
         equation, domain, initial=initial, boundary=boundary, source=sources, horizon=horizon, exact=functions

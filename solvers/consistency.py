@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import jax
@@ -16,7 +17,7 @@ from sciml.equations.base import Equation, Evolution, FieldSet, add, field_names
 from sciml.functions import evaluate_on
 from sciml.problem import Problem, manufactured
 from sciml.solvers.structure import is_uncoupled, read_structure
-from sciml.solvers.trial import box, smooth_fields
+from sciml.solvers.trial import QUICK, box, smooth_fields
 from sciml.types import Array
 
 SPECTRAL_POINTS = {1: 48, 2: 48, 3: 24}
@@ -58,7 +59,7 @@ def _reading_error(equation: Equation, dim: int, n: int, order: int | None) -> f
     grid = Grid(box(dim), (n,) * dim)
     state = trial_state(equation, dim)
 
-    @jax.jit
+    @partial(jax.jit, compiler_options=QUICK)
     def both(equation: Any) -> tuple[Array, Array]:
         text = text_of(equation)
         d = Spectral(grid, time=0.0) if order is None else FiniteDifference(grid, {}, order, time=0.0)
@@ -82,7 +83,7 @@ def manufactured_residual(equation: Equation, dim: int) -> float:
     exact = fields if is_evolution else {n: f.at_start for n, f in fields.items()}
     z = np.random.default_rng(3).uniform(0, 1, (32, dim + is_evolution))
 
-    @jax.jit
+    @partial(jax.jit, compiler_options=QUICK)
     def residual(equation: Any) -> Array:
         problem: Problem = manufactured(equation, box(dim), exact, horizon=1.0 if is_evolution else None)
         d = Pointwise(dim, is_evolution)
@@ -109,7 +110,7 @@ def stiff_linearity(equation: Evolution, dim: int) -> Linearity:
     a, b = (random.standard_normal((len(names), *grid.shape)) for _ in range(2))
     coupled = not is_uncoupled(read_structure(lambda u, d: stiff_part(equation, u, d), names, dim))
 
-    @jax.jit
+    @partial(jax.jit, compiler_options=QUICK)
     def parts(equation: Any) -> tuple[Array, ...]:
         d = Spectral(grid, time=0.0)
 

@@ -16,7 +16,7 @@ from sciml.problem import Problem, make_problem, manufactured
 from sciml.solvers.method import Method
 from sciml.solvers.order import trial_fields
 from sciml.solvers.solve import integrate
-from sciml.solvers.trial import box, smooth_fields
+from sciml.solvers.trial import QUICK, box, smooth_fields
 from sciml.types import Array
 
 TIME = 0.2
@@ -58,8 +58,8 @@ def gradient_error(equation: Equation, method: Method) -> dict[str, float]:
     coefficients = coefficients_of(equation)
     if not coefficients:
         return {}
-    value = jax.jit(response(equation, method))
-    exact = jax.jit(jax.grad(response(equation, method)))(coefficients)
+    value = jax.jit(response(equation, method), compiler_options=QUICK)
+    exact = jax.jit(jax.grad(response(equation, method)), compiler_options=QUICK)(coefficients)
     errors = {}
     for name, number in coefficients.items():
         step = RELATIVE_STEP * max(abs(number), 1e-2)
@@ -78,7 +78,7 @@ def family_difference(equation: Equation, method: Method) -> float:
     if not coefficients:
         return 0.0
     pair = {name: jnp.asarray([number, 1.1 * number]) for name, number in coefficients.items()}
-    together = np.asarray(jax.jit(jax.vmap(value))(pair))
-    one = jax.jit(value)
+    together = np.asarray(jax.jit(jax.vmap(value), compiler_options=QUICK)(pair))
+    one = jax.jit(value, compiler_options=QUICK)
     alone = np.asarray([float(one({name: number[i] for name, number in pair.items()})) for i in range(2)])
     return float(np.abs(together - alone).max() / max(np.abs(alone).max(), 1e-300))

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import dataclasses
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
+from sciml.calculus.series import GridSeries, chebyshev_times
 from sciml.domain import Grid
 from sciml.equations.base import Equation, Evolution
 from sciml.errors import NumericalError
+from sciml.functions import evaluate_on
 from sciml.problem import manufactured
 from sciml.solvers.evolution import discretize
 from sciml.solvers.march import Schedule
@@ -19,14 +23,16 @@ from sciml.solvers.method import EllipticSolver, TimeStepper
 from sciml.solvers.rk4 import Rk4
 from sciml.solvers.solve import sampled, solve_traced, with_dt
 from sciml.solvers.status import failure
-from sciml.solvers.trial import box, smooth_fields
+from sciml.solvers.trial import QUICK, box, smooth_fields
 from sciml.types import Array
 
 LEVELS = 5  # of step sizes, so four differences between neighbors
-POINTS = 12  # few, so that explicit methods take steps large enough to show their order above rounding
+POINTS = {1: 12, 2: 12, 3: 6}  # few, so that explicit methods take large steps: their order shows above rounding
 HORIZON = 1.0
 TURN_PER_STEP = 0.5  # radians that the exact solution turns in the coarsest step
 INTERVALS = {1: (64, 96, 128, 192), 2: (12, 16, 24, 32), 3: (8, 10, 12, 16)}
+NODES = 64  # of a series in time that are computed at once
+LARGEST_POWER = 4  # products of this many fields turn as often as they do together
 BOUNDED_WAVES = 4  # per 2 pi, on the unit box: rough enough for errors above rounding on all of these grids
 
 
@@ -61,19 +67,20 @@ def order_in_time(equation: Evolution, method: TimeStepper, rates: Rates) -> Obs
     first = max(4, int(np.ceil(fastest * HORIZON / (0.5 * limit))))
     steps = first * 2 ** np.arange(LEVELS)
     dim = min(equation.dims)
-    grid = Grid(box(dim), (POINTS,) * dim)
+    grid = Grid(box(dim), (POINTS[dim],) * dim)
     plan = Schedule((HORIZON,), 1, True)
     shape = with_dt(method, 1.0)
+    exact = trial_fields(equation, dim, speed=TURN_PER_STEP * first / HORIZON)
+    sources = source_series(equation, exact, grid, HORIZON)
 
-    def run(equation: Any, exact: Any, count: Any) -> tuple[Array, Any, Array]:
-        problem = manufactured(equation, grid.box, exact, horizon=HORIZON)
+    def run(equation: Any, exact: Any, sources: Any, count: Any) -> tuple[Array, Any, Array]:
+        problem = dataclasses.replace(manufactured(equation, grid.box, exact, horizon=HORIZON), source=sources)
         values, outcome = solve_traced(problem, count, grid, shape, plan, checked=False)
         truth = problem.exact_values(grid, HORIZON)
         return values[0], outcome, jnp.stack([truth[name] for name in problem.field_names])
 
-    exact = trial_fields(equation, dim, speed=TURN_PER_STEP * first / HORIZON)
-    compiled = jax.jit(run)
-    results = [compiled(equation, exact, int(count)) for count in steps]
+    compiled = jax.jit(run, compiler_options=QUICK)
+    results = [compiled(equation, exact, sources, int(count)) for count in steps]
     for _, outcome, _ in results:
         _raise_failure(outcome, method, equation)
     values, truth = [np.asarray(v) for v, _, _ in results], np.asarray(results[-1][2])
@@ -82,6 +89,22 @@ def order_in_time(equation: Evolution, method: TimeStepper, rates: Rates) -> Obs
     deviation = float(np.linalg.norm(values[-1] - truth)) / size
     name = type(method).__name__.lower()
     return ObservedOrder(name, method.order, HORIZON / steps[:-1], np.asarray(errors), deviation)
+
+
+def source_series(equation: Evolution, exact: dict[str, Any], grid: Grid, horizon: float) -> dict[str, GridSeries]:
+    """The sources that make `exact` the solution, on the grid, so that programs with them are quick to compile."""
+    turns = max(float(jnp.max(jnp.abs(f.speeds))) for f in exact.values()) * horizon
+    chunks = int(np.ceil((40 + LARGEST_POWER * turns / 2) / NODES))
+    times = chebyshev_times(horizon, chunks * NODES).reshape(chunks, NODES)
+    frames = [_source_frames(equation, exact, jnp.asarray(part), grid=grid) for part in times]
+    return {name: GridSeries(jnp.concatenate([f[name] for f in frames]), horizon) for name in frames[0]}
+
+
+@partial(jax.jit, static_argnames=("grid",), compiler_options=QUICK)
+def _source_frames(equation: Any, exact: Any, times: Array, *, grid: Grid) -> dict[str, Array]:
+    problem = manufactured(equation, grid.box, exact, horizon=1.0)
+    points = jnp.asarray(grid.points)
+    return {name: jax.vmap(lambda t, f=f: evaluate_on(f, points, t))(times) for name, f in problem.source.items()}
 
 
 def order_in_space(equation: Equation, method: EllipticSolver, name: str) -> ObservedOrder:
@@ -99,7 +122,7 @@ def order_in_space(equation: Equation, method: EllipticSolver, name: str) -> Obs
             truth = problem.exact_values(grid)
             return values, outcome, jnp.stack([truth[n] for n in problem.field_names])
 
-        values, outcome, truth = jax.jit(run)(equation)
+        values, outcome, truth = jax.jit(run, compiler_options=QUICK)(equation)
         _raise_failure(outcome, method, equation)
         sizes.append(1.0 / intervals)
         errors.append(float(jnp.linalg.norm(values - truth) / jnp.linalg.norm(truth)))
@@ -117,11 +140,12 @@ class Rates:
 def fastest_rates(equation: Evolution) -> Rates:
     """Rates on the grid that `order_in_time` uses."""
     dim = min(equation.dims)
-    grid = Grid(box(dim), (POINTS,) * dim)
+    grid = Grid(box(dim), (POINTS[dim],) * dim)
 
-    @jax.jit
+    @partial(jax.jit, compiler_options=QUICK)
     def jacobians(equation: Any, exact: Any) -> tuple[Array, Array]:
-        problem = sampled(manufactured(equation, grid.box, exact, horizon=HORIZON), grid)
+        unforced = dataclasses.replace(manufactured(equation, grid.box, exact, horizon=HORIZON), source={})
+        problem = sampled(unforced, grid)
         system = discretize(problem, grid, Rk4())
         space = system.space
 

@@ -14,6 +14,9 @@ from sciml.equations.base import Equation, unknown_names
 from sciml.types import Array
 
 PERIOD = 2 * np.pi
+# Small programs that run for a moment: compiling them takes longest.
+QUICK = {"xla_backend_optimization_level": 0, "xla_llvm_disable_expensive_passes": True}
+TYPICAL = (1.0, 0.6)  # mean and amplitude of a field that its equation says nothing about
 
 
 @jax.tree_util.register_dataclass
@@ -55,6 +58,22 @@ def harmonics(
     )
 
 
+@jax.tree_util.register_dataclass
+@final
+@dataclass(frozen=True)
+class Folded:
+    """mean + amplitude sin(phase), with a phase in radians that is itself a sum of harmonics: analytic in space, with
+    a spectrum that falls faster than any power but never ends."""
+
+    mean: Array
+    amplitude: Array
+    phase: Harmonics
+
+    def __call__(self, x: Array, t: Any) -> Array:
+        """The value at one point x, shape (dim,), and time t."""
+        return self.mean + self.amplitude * jnp.sin(self.phase(x, t))
+
+
 def box(dim: int, *, periodic: bool = True) -> Box:
     """[0, 2 pi]^dim, or the unit box if bounded."""
     return Box((0.0,) * dim, (PERIOD if periodic else 1.0,) * dim, (periodic,) * dim)
@@ -64,6 +83,16 @@ def smooth_fields(equation: Equation, dim: int, *, seed: int, highest: int = 2, 
     """One smooth random field per unknown, auxiliary ones included, within what the equation calls typical."""
     fields = {}
     for i, name in enumerate(unknown_names(equation)):
-        mean, amplitude = equation.typical.get(name, (1.0, 0.6))
+        mean, amplitude = equation.typical.get(name, TYPICAL)
         fields[name] = harmonics(dim, seed + i, highest=highest, speed=speed, mean=mean, amplitude=amplitude)
+    return fields
+
+
+def folded_fields(equation: Equation, dim: int, *, seed: int, speed: float = 1.0) -> dict[str, Any]:
+    """As `smooth_fields`, with fields that no number of Fourier modes holds."""
+    fields = {}
+    for i, name in enumerate(unknown_names(equation)):
+        mean, amplitude = equation.typical.get(name, TYPICAL)
+        phase = harmonics(dim, seed + i, highest=1, speed=speed, mean=0.3, amplitude=1.5)
+        fields[name] = Folded(jnp.asarray(float(mean)), jnp.asarray(float(amplitude)), phase)
     return fields

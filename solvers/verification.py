@@ -11,11 +11,12 @@ from typing import Any
 from sciml import registry
 from sciml.equations.base import Equation, Evolution, field_names, stiff_part
 from sciml.errors import ConfigError, SciMLError
-from sciml.solvers import consistency, derivatives, order, published
+from sciml.solvers import consistency, derivatives, invariants, order, published, space_order
 from sciml.solvers.method import EllipticSolver, TimeStepper
-from sciml.solvers.structure import is_constant, is_uncoupled, read_structure
+from sciml.solvers.structure import is_constant, read_structure
 
 EXACT_TOLERANCE = 1e-9  # agreement to rounding, after derivatives of up to fourth order
+DRIFT = 1e-8  # of an invariant, relative
 SECTIONS = ("Symbols:", "What you should see:", "Good values:", "Limits:", "Source:")
 
 
@@ -26,6 +27,13 @@ class Check:
     name: str
     passed: bool
     detail: tuple[str, ...]
+
+    @property
+    def text(self) -> str:
+        """The check as lines of the certificate."""
+        first, *rest = self.detail or ("",)
+        head = f"  {'pass' if self.passed else 'FAIL'}  {self.name:<28} {first}".rstrip()
+        return "\n".join([head, *(f"{'':<37}{line}" for line in rest)])
 
 
 @dataclass(frozen=True)
@@ -43,48 +51,65 @@ class Report:
     @property
     def text(self) -> str:
         """The certificate as plain text."""
-        lines = [f"Order certificate: {self.title}"]
-        for check in self.checks:
-            first, *rest = check.detail or ("",)
-            lines.append(f"  {'pass' if check.passed else 'FAIL'}  {check.name:<28} {first}".rstrip())
-            lines += [f"{'':<37}{line}" for line in rest]
+        return "\n".join([f"Order certificate: {self.title}", *(check.text for check in self.checks), self.summary])
+
+    @property
+    def summary(self) -> str:
+        """The last line of the certificate."""
         failed = sum(not check.passed for check in self.checks)
-        lines.append(f"  {len(self.checks) - failed} of {len(self.checks)} checks passed")
-        return "\n".join(lines)
+        return f"  {len(self.checks) - failed} of {len(self.checks)} checks passed"
 
 
-def verify(equation: Equation | type[Equation] | str, *, relative_to: Path | str = ".") -> Report:
+def verify(
+    equation: Equation | type[Equation] | str,
+    *,
+    relative_to: Path | str = ".",
+    tell: Callable[[str], None] | None = None,
+    long: bool = False,
+) -> Report:
     """Run every contract check on an equation: an instance, a class, a registered name, or `file.py:Class`.
 
     The checks: readings agree, a manufactured solution leaves no residual, the stiff part is linear and equals its
-    symbol, each applicable method reaches its declared order, gradients equal differences, vmap equals single calls,
-    the docstring has its sections. Takes up to a minute, mostly compilation. Raises `ConfigError` when there is no
-    such equation or a coefficient has no default; a check that fails or raises is reported, not raised.
+    symbol, each applicable method reaches its declared order in time, differences and Fourier series theirs in space,
+    invariants stay, gradients equal differences, vmap equals single calls, limits and published values are met
+    (`long`: those that take longer, too), the docstring has its sections. Takes up to a minute, mostly compilation;
+    `tell` is given the lines of the certificate as they come. Raises `ConfigError` when there is no such equation or
+    a coefficient has no default; a check that fails or raises is reported, not raised.
     """
+    say = tell or (lambda _: None)
     instance = _instance(equation, relative_to)
-    checks = tuple(_run(name, check, instance) for name, check in checks_for(instance))
-    return Report(f"{type(instance).__name__} ({_described(instance)})", checks)
+    title = f"{type(instance).__name__} ({_described(instance)})"
+    say(f"Order certificate: {title}")
+    checks = []
+    for name, check in checks_for(instance, long=long):
+        checks.append(_run(name, check, instance))
+        say(checks[-1].text)
+    report = Report(title, tuple(checks))
+    say(report.summary)
+    return report
 
 
 Finding = tuple[bool, tuple[str, ...]]
 """Whether a check holds, and the measured figures as lines."""
 
 
-def checks_for(equation: Equation) -> Iterator[tuple[str, Callable[[Any], Finding]]]:
+def checks_for(equation: Equation, *, long: bool = False) -> Iterator[tuple[str, Callable[[Any], Finding]]]:
     """(name, check) of everything that applies to the equation."""
     yield "readings agree", readings_agree
     yield "manufactured residual", manufactured_vanishes
     if isinstance(equation, Evolution):
         yield "stiff part is linear", stiff_is_linear
         yield "order in time", orders_in_time
+        yield "order in space", evolution_orders_in_space
+        yield "invariants", invariants_hold
     else:
         yield "order in space", orders_in_space
     yield "gradients", gradients_agree
     yield "families (vmap)", families_agree
     name = registered_name(equation)
     if name is not None:
-        yield "limits", lambda _: rows_hold(published.limit_rows(name))
-        yield "published values", lambda _: rows_hold(published.published_rows(name))
+        yield "limits", lambda _: rows_hold(published.limit_rows(name, long=long))
+        yield "published values", lambda _: rows_hold(published.published_rows(name, long=long))
     yield "docstring", docstring_is_complete
 
 
@@ -129,7 +154,7 @@ def manufactured_vanishes(equation: Equation) -> Finding:
 def stiff_is_linear(equation: Evolution) -> Finding:
     """Superposition, and symbol equals grid operator."""
     found = consistency.stiff_linearity(equation, min(equation.dims))
-    symbol = "couples fields: only explicit methods apply" if found.symbol is None else f"symbol {found.symbol:.1e}"
+    symbol = "couples fields: a matrix per mode" if found.symbol is None else f"symbol {found.symbol:.1e}"
     passed = found.superposition < EXACT_TOLERANCE and (found.symbol or 0.0) < EXACT_TOLERANCE
     return passed, (f"superposition {found.superposition:.1e}, {symbol}",)
 
@@ -138,10 +163,10 @@ def time_steppers(equation: Evolution) -> list[TimeStepper]:
     """An instance of every registered time stepper that can treat the equation."""
     dim = min(equation.dims)
     stiff = read_structure(lambda u, d: stiff_part(equation, u, d), field_names(equation), dim)
-    diagonal = is_constant(stiff) and is_uncoupled(stiff)
+    constant = is_constant(stiff)
     classes = [registry.load("method", name) for name in registry.names("method")]
     steppers = [cls() for cls in classes if issubclass(cls, TimeStepper)]
-    return [s for s in steppers if diagonal or not s.treats_linear_part]
+    return [s for s in steppers if constant or not s.treats_linear_part]
 
 
 def orders_in_time(equation: Evolution) -> Finding:
@@ -167,6 +192,26 @@ def orders_in_space(equation: Equation) -> Finding:
                 raise
             notes.append(f"{name} does not apply: {error.what}")
     return all(row.holds() for row in rows), (_HEADER, *(_row(row) for row in rows), *notes)
+
+
+def evolution_orders_in_space(equation: Evolution) -> Finding:
+    """Differences of order 2 and 4 with moving Dirichlet values on a bounded box, Fourier series beyond any order."""
+    rates = order.fastest_rates(equation)
+    decay = space_order.decay_on_periodic_box(equation, rates)
+    errors = "  ".join(f"{error:.1e}" for error in decay.errors)
+    lines = [f"Fourier series with {', '.join(map(str, decay.points))} points per axis: {errors}"]
+    if not space_order.has_bounded_form(equation):
+        return decay.holds(), (*lines, "no bounded box with one condition per field and face")
+    rows = [space_order.order_on_bounded_box(equation, accuracy, rates) for accuracy in (2, 4)]
+    return decay.holds() and all(row.holds() for row in rows), (*lines, _HEADER, *(_row(row) for row in rows))
+
+
+def invariants_hold(equation: Evolution) -> Finding:
+    """What is conserved drifts, and what must fall grows, by less than `DRIFT` of its size."""
+    found = invariants.measure_drift(equation, time_steppers(equation)[0])
+    lines = [f"{name} drifts by {value:.1e}" for name, value in found.drifts.items()]
+    lines += [f"{name} never grows" + f" ({value:.1e})" * (value > 0) for name, value in found.growths.items()]
+    return found.worst < DRIFT, tuple(lines) or ("none declared",)
 
 
 def gradients_agree(equation: Equation) -> Finding:

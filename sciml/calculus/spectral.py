@@ -6,11 +6,13 @@ from collections.abc import Callable, Sequence
 from functools import cached_property
 from typing import Any, final
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 
 from sciml.calculus.base import Calculus, FieldArithmetic, total
 from sciml.calculus.differences import nodes_matrix
+from sciml.calculus.series import GridSeries
 from sciml.domain import Grid
 from sciml.errors import ConfigError
 from sciml.functions import Coefficient, Function, evaluate_on, takes_time
@@ -104,7 +106,7 @@ class SpectralField(FieldArithmetic):
         """Fourier coefficients; those of a product are cut by the 2/3 rule."""
         if self._coefficients is None:
             coefficients = self.basis.forward(self._values)
-            self._coefficients = coefficients * self.basis.resolved if self._dealias else coefficients
+            self._coefficients = jnp.where(self.basis.resolved, coefficients, 0.0) if self._dealias else coefficients
         return self._coefficients
 
     def combine(self, function: Callable[..., Any], *others: Any) -> SpectralField:
@@ -128,7 +130,17 @@ class SpectralField(FieldArithmetic):
 
     def multiplied(self, symbol: Any) -> SpectralField:
         """The field whose coefficients are multiplied by `symbol`."""
-        return SpectralField(self.basis, coefficients=symbol * self.coefficients)
+        return SpectralField(self.basis, coefficients=_product(symbol, self.coefficients))
+
+
+def _product(symbol: Any, coefficients: Any) -> Any:
+    """The product; where all of `symbol` is real or all imaginary, half of a complex product can be left out."""
+    if isinstance(symbol, np.ndarray):
+        if not np.any(symbol.imag):
+            return jax.lax.complex(symbol.real * coefficients.real, symbol.real * coefficients.imag)
+        if not np.any(symbol.real):
+            return jax.lax.complex(-symbol.imag * coefficients.imag, symbol.imag * coefficients.real)
+    return symbol * coefficients
 
 
 @final
@@ -199,9 +211,11 @@ class Spectral(Calculus[SpectralField]):
 
 
 def sample_on_grid(d: Any, coefficient: Coefficient) -> Any:
-    """A coefficient on the grid of the reading `d`: numbers stay, functions and arrays become fields."""
+    """A coefficient on the grid of the reading `d`: numbers stay; functions, arrays and series become fields."""
     if callable(coefficient):
         return d.field(_on_grid(coefficient, d))
+    if isinstance(coefficient, GridSeries):
+        return d.field(coefficient.at(d.time))
     if jnp.ndim(coefficient) == 0:
         return coefficient
     if tuple(jnp.shape(coefficient)) != d.grid.shape:

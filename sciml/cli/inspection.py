@@ -71,15 +71,15 @@ def verify(
     equation: Annotated[
         str, typer.Argument(metavar="EQUATION", help="my_problem.py:MyEquation, or a name from `sciml list`.")
     ],
+    long: Annotated[bool, typer.Option("--long", help="Published values that take minutes, too.")] = False,
 ) -> None:
     """Check an equation against itself and solvers.
 
-    Readings agree, solvers converge at their order, the stiff part is linear, gradients are right.
+    Readings agree, solvers converge at their order, invariants stay, the stiff part is linear, gradients are right.
     """
     from sciml.solvers import verification
 
-    report = verification.verify(equation)
-    typer.echo(report.text)
+    report = verification.verify(equation, tell=typer.echo, long=long)
     if not report.passed:
         raise NumericalError(f"{equation} did not pass every check", reason="see the lines marked above")
 

@@ -126,10 +126,16 @@ def test_info_of_something_else(run_sciml):
 @pytest.mark.parametrize(("passed", "code"), [(True, 0), (False, 79)])
 def test_verify(run_sciml, monkeypatch, passed, code):
     verification = ModuleType("sciml.solvers.verification")
-    report = SimpleNamespace(text="all readings agree", passed=passed)
-    monkeypatch.setattr(verification, "verify", lambda reference: report, raising=False)
+    report = SimpleNamespace(passed=passed)
+
+    def told(reference, *, tell, long):
+        assert reference == "my_problem.py:Mine" and long
+        tell("all readings agree")
+        return report
+
+    monkeypatch.setattr(verification, "verify", told, raising=False)
     monkeypatch.setitem(sys.modules, "sciml.solvers.verification", verification)
     monkeypatch.setattr(sciml.solvers, "verification", verification, raising=False)
-    result = run_sciml("verify", "my_problem.py:Mine")
+    result = run_sciml("verify", "my_problem.py:Mine", "--long")
     assert result.code == code
     assert "all readings agree" in result.output
