@@ -14,14 +14,18 @@ import numpy as np
 
 from sciml import registry
 from sciml.domain import Grid
+from sciml.equations.base import add, field_names, read, remainder, stiff_part
+from sciml.equations.conservation import ConservationLaw
 from sciml.errors import ConfigError
 from sciml.functions import evaluate_on, takes_time
 from sciml.problem import Problem
+from sciml.solvers.admissible import check_coefficients, warn_of_a_misfit
 from sciml.solvers.evolution import discretize
 from sciml.solvers.march import Schedule, march_plainly, march_watched, schedule
 from sciml.solvers.method import EllipticSolver, Method, Scheme, TimeStepper
 from sciml.solvers.status import Code, Status, failure
 from sciml.solvers.steady import solve_steady
+from sciml.solvers.structure import Structure, derivatives, is_linear, read_structure
 from sciml.types import Array
 
 
@@ -48,6 +52,7 @@ def solve(problem: Problem, grid: Grid, method: Method, *, times: Any = None) ->
     solution that blows up (with its time), a singular or incompatible system, or iterations that do not converge.
     """
     check(problem, grid, method, times)
+    (warn_of_a_misfit if problem.is_evolution else check_coefficients)(problem, grid)
     values, outcome = solve_watched(problem, grid, method, times)
     where = place_of(outcome, problem, grid, method)
     error = failure(outcome, method, f"the problem of {type(problem.equation).__name__}", where)
@@ -159,6 +164,15 @@ def check(problem: Problem, grid: Grid, method: Method, times: Any) -> None:
         raise ConfigError("an evolution needs the times to save", fix="solve(problem, grid, method, times=[0.5, 1.0])")
     if not problem.is_evolution and times is not None:
         raise ConfigError("a steady problem has no times", got=times, fix="solve(problem, grid, method)")
+    if isinstance(method, TimeStepper) and forms_shocks(problem.equation, grid.dim):
+        raise ConfigError(
+            f"solutions of {type(problem.equation).__name__} have shocks, which this method cannot follow",
+            expected="a method that captures shocks: finite_volume",
+            got=type(method).__name__.lower(),
+            reason="series and central differences oscillate at jumps and move them at a wrong speed; "
+            "there is no diffusion that would keep the solution smooth",
+            fix="method: {kind: finite_volume}",
+        )
     if isinstance(method, Scheme):
         method.check(problem, grid)
     elif grid.cells and grid.box.faces:
@@ -167,3 +181,20 @@ def check(problem: Problem, grid: Grid, method: Method, times: Any) -> None:
             expected="Grid(box, shape)",
             got="Grid(box, shape, cells=True), whose points are the centers of cells",
         )
+
+
+def forms_shocks(equation: Any, dim: int) -> bool:
+    """Whether an equation is a conservation law with a nonlinear flux and no diffusion; its values may be abstract."""
+    if not isinstance(equation, ConservationLaw):
+        return False
+    found: list[Structure] = []
+
+    def read_all(law: Any) -> int:
+        names = field_names(law)
+        found.append(read_structure(lambda u, d: add(stiff_part(law, u, d), read(law.nonstiff, u, d)), names, dim))
+        found.append(read_structure(lambda u, d: remainder(law, u, d), names, dim))
+        return 0
+
+    jax.eval_shape(read_all, equation)
+    others, transport = found
+    return not derivatives(others) & {"second", "compact", "even"} and not is_linear(transport)

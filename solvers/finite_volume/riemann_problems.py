@@ -72,7 +72,7 @@ CASES: Mapping[str, Case] = {
     "collision": Case(Gas(5.99924, 19.5975, 460.894), Gas(5.99242, -6.19633, 46.0950), 0.035, 0.4),
     "stationary contact": Case(Gas(1.4, 0.0, 1.0), Gas(1.0, 0.0, 1.0), 2.0),
 }
-"""G. A. Sod, J. Comput. Phys. 27 (1978) 1; P. D. Lax, CPAM 7 (1954) 159; the others: Toro (2009), tables 4.1 and 10.1."""
+"""G. A. Sod, J. Comput. Phys. 27 (1978) 1; P. D. Lax, CPAM 7 (1954) 159; others: Toro (2009), tables 4.1 and 10.1."""
 
 
 def gas_problem(case: Case, box: Box = UNIT) -> Problem:
