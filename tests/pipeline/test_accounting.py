@@ -13,7 +13,7 @@ from flax import nnx
 from tiny_models import Counted, TinyMLP, scalar_batch
 
 from sciml.parallel.groups import axes_of, groups
-from sciml.parallel.hardware import PRESETS
+from sciml.parallel.hardware import PRESETS, preset_of
 from sciml.parallel.plan import Plan
 from sciml.parallel.step import build_step
 from sciml.parallel.traffic import bytes_sent
@@ -95,6 +95,10 @@ def test_one_device_sends_nothing_and_several_steps_per_call_count_once():
 def test_peaks_of_known_devices_only():
     assert peak("NVIDIA H100 80GB HBM3", "bfloat16") == PRESETS["h100"].peak["bfloat16"]
     assert peak("NVIDIA A100-SXM4-40GB", "float32") == PRESETS["a100"].peak["float32"]
+    assert peak("NVIDIA A100-PCIE-40GB", "float32") == PRESETS["a100-pcie"].peak["float32"]
+    assert peak("NVIDIA H100 PCIe", "bfloat16") == PRESETS["h100-pcie"].peak["bfloat16"]
+    assert peak("NVIDIA GH200 480GB", "float64") == PRESETS["h100"].peak["float64"]
+    assert preset_of("NVIDIA H200") is PRESETS["h200"]
     assert peak("cpu", "float32") is None
 
 
