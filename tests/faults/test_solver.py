@@ -7,7 +7,7 @@ import dataclasses
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from verification.trial_equations import Explosion, Wave
+from verification.trial_equations import Explosion
 
 from sciml.boundary import dirichlet, neumann
 from sciml.domain import Box, Grid
@@ -16,6 +16,7 @@ from sciml.equations.burgers import Burgers
 from sciml.equations.darcy import Darcy
 from sciml.equations.heat import Heat
 from sciml.equations.poisson import Poisson
+from sciml.equations.wave import Wave
 from sciml.errors import ConfigError, NumericalError
 from sciml.problem import make_problem
 from sciml.solvers import Bicgstab, ConjugateGradient, Direct, Etdrk4, Rk4, solve

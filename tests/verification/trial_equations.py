@@ -1,22 +1,8 @@
-"""Equations that only tests need: dispersive, coupled, growing without bound, and broken ones."""
+"""Equations that only tests need: coupled, and growing without bound."""
 
 from __future__ import annotations
 
 from sciml.equations import Evolution, Field, equation, parameter
-
-
-@equation
-class KortewegDeVries(Evolution):
-    """u_t + 6 u u_x + d u_xxx = 0; soliton (c/2) sech^2(sqrt(c) (x - c t)/2) for d = 1."""
-
-    fields = (Field("u"),)
-    dispersion: float = parameter(1.0)
-
-    def stiff(self, u, d):
-        return {"u": -self.dispersion * d.partial(u.u, 0, 3)}
-
-    def flux(self, u, d):
-        return {"u": (3.0 * u.u * u.u,)}
 
 
 @equation
@@ -43,14 +29,3 @@ class Explosion(Evolution):
 
     def nonstiff(self, u, d):
         return {"u": self.rate * u.u * u.u}
-
-
-@equation
-class Wave(Evolution):
-    """u_t = v, v_t = c^2 lap u, all of it declared stiff: couples the fields."""
-
-    fields = (Field("u"), Field("v"))
-    speed: float = parameter(1.0)
-
-    def stiff(self, u, d):
-        return {"u": u.v, "v": self.speed * self.speed * d.laplacian(u.u)}
