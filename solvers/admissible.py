@@ -1,17 +1,21 @@
-"""Coefficients inside the limits that their equation states, checked on the grid before anything is solved."""
+"""A look at the grid before anything is solved: limits of coefficients, and whether the start fits the faces."""
 
 from __future__ import annotations
 
 import dataclasses
+import warnings
 from typing import Any
 
 import numpy as np
 from jax.core import Tracer
 
+from sciml.boundary import Condition, conditions_for
 from sciml.domain import Grid
 from sciml.errors import ConfigError
 from sciml.functions import evaluate_on, takes_time
 from sciml.problem import Problem
+
+MISFIT = 1e-2  # of the largest value, between the start and the conditions on the faces
 
 
 def check_coefficients(problem: Problem, grid: Grid) -> None:
@@ -23,6 +27,37 @@ def check_coefficients(problem: Problem, grid: Grid) -> None:
         limits = {key: declared.metadata.get(key) for key in ("minimum", "maximum", "above")}
         if any(limit is not None for limit in limits.values()):
             _check(declared.name, getattr(problem.equation, declared.name), limits, grid)
+
+
+def warn_of_a_misfit(problem: Problem, grid: Grid) -> None:
+    """Warns where an evolution starts with other values on a face than its Dirichlet condition demands at time zero.
+
+    The solution then has a layer that no grid resolves at first, and every method loses its order for a while.
+    """
+    if not grid.box.faces or grid.cells:
+        return
+    start = problem.initial_values(grid)
+    for name, values in start.items():
+        for face, condition in conditions_for(problem.boundary, name).items():
+            if condition.beta == 0 and not isinstance(values, Tracer):
+                _compare(name, face, np.asarray(values), condition, grid)
+
+
+def _compare(name: str, face: str, values: np.ndarray, condition: Condition, grid: Grid) -> None:
+    axis, end = "xyz".index(face[0]), 0 if face[1] == "-" else -1
+    points, here = np.take(grid.points, end, axis=axis), np.take(values, end, axis=axis)
+    value = condition.value
+    demanded = evaluate_on(value, points, 0.0) if callable(value) else value
+    if isinstance(demanded, Tracer):
+        return
+    there = np.broadcast_to(np.asarray(demanded) / condition.alpha, here.shape)
+    worst = np.unravel_index(int(np.abs(here - there).argmax()), here.shape)
+    if np.abs(here - there)[worst] > MISFIT * max(np.abs(values).max(), np.abs(there).max()):
+        warnings.warn(
+            f"{name} starts with {here[worst]:.4g} on face {face} where its condition demands {there[worst]:.4g}: "
+            "the solution begins with a layer that no grid resolves",
+            stacklevel=4,
+        )
 
 
 def _check(name: str, coefficient: Any, limits: dict[str, Any], grid: Grid) -> None:

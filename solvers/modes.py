@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Protocol, final
@@ -9,7 +10,7 @@ from typing import Any, Protocol, final
 import jax.numpy as jnp
 import numpy as np
 
-from sciml.boundary import Boundary, Condition
+from sciml.boundary import Condition
 from sciml.calculus import FourierBasis
 from sciml.calculus.differences import matrix
 from sciml.domain import Box, Grid
@@ -17,9 +18,8 @@ from sciml.errors import NumericalError
 from sciml.solvers.transforms import Transform, transform_for
 from sciml.types import Array
 
-Conditions = tuple[tuple[str, Any, Any], ...]
-"""(face, alpha, beta) of every bounded face: what the eigenvectors depend on. Tuples of alpha and beta, one per field,
-where the fields have conditions of their own."""
+Conditions = tuple[tuple[str, float, float], ...]
+"""(face, alpha, beta) of every bounded face: what the eigenvectors depend on."""
 
 LARGEST_CONDITION = 1e8  # of an eigenvector basis; beyond it half of the digits are lost
 
@@ -91,45 +91,9 @@ def _product(rows: np.ndarray, values: Any, place: int) -> Array:
     return jnp.moveaxis(jnp.tensordot(rows, values, axes=(1, jnp.ndim(values) + place)), 0, place)
 
 
-@final
-class FieldModes:
-    """Modes of fields that have different conditions: one basis per field, along the axis before the space axes."""
-
-    def __init__(self, bases: tuple[DifferenceModes, ...]) -> None:
-        self.bases = bases
-
-    @property
-    def eigenvalues(self) -> np.ndarray:
-        """Shape (fields, *interior)."""
-        return np.stack([basis.eigenvalues for basis in self.bases])
-
-    def forward(self, values: Any) -> Array:
-        """Field by field."""
-        return jnp.stack([basis.forward(values[i]) for i, basis in enumerate(self.bases)])
-
-    def backward(self, coefficients: Any) -> Array:
-        """Field by field."""
-        return jnp.stack([basis.backward(coefficients[i]) for i, basis in enumerate(self.bases)])
-
-
-def difference_modes(grid: Grid, conditions: Conditions, order: int, kind: str) -> DifferenceModes | FieldModes:
-    """Fast diagonalization of the Laplacian with these conditions, per field if they differ from field to field."""
-    fields = max((len(alpha) for _, alpha, _ in conditions if isinstance(alpha, tuple)), default=0)
-    natural = _natural(conditions, order)
-    if not fields:
-        return DifferenceModes(grid, conditions, order, kind, natural)
-    of_field = [tuple((face, _pick(a, i), _pick(b, i)) for face, a, b in conditions) for i in range(fields)]
-    return FieldModes(tuple(DifferenceModes(grid, own, order, kind, natural) for own in of_field))
-
-
-def _pick(value: Any, index: int) -> float:
-    return value[index] if isinstance(value, tuple) else value
-
-
 def _natural(conditions: Conditions, order: int) -> frozenset[str]:
     """The faces that carry unknowns, as `sciml.boundary.natural_faces` has it."""
-    has_slope = {face: all(beta) if isinstance(beta, tuple) else bool(beta) for face, _, beta in conditions}
-    return frozenset(face for face, slope in has_slope.items() if order == 2 and slope)
+    return frozenset(face for face, _, beta in conditions if order == 2 and beta)
 
 
 @final
@@ -171,14 +135,9 @@ class DifferenceModes:
         return jnp.real(coefficients)
 
 
-def conditions_of(boundary: Boundary) -> Conditions:
-    """The hashable part of boundary conditions."""
-    rows = []
-    for face, conditions in boundary.items():
-        group = [conditions] if isinstance(conditions, Condition) else list(conditions.values())
-        alpha, beta = tuple(c.alpha for c in group), tuple(c.beta for c in group)
-        rows.append((face, alpha[0], beta[0]) if isinstance(conditions, Condition) else (face, alpha, beta))
-    return tuple(rows)
+def conditions_of(boundary: Mapping[str, Condition]) -> Conditions:
+    """The hashable part of the boundary conditions of one field."""
+    return tuple((face, condition.alpha, condition.beta) for face, condition in boundary.items())
 
 
 def _line(grid: Grid, axis: int) -> Grid:

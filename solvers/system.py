@@ -9,8 +9,9 @@ from typing import Any, NamedTuple
 import jax.numpy as jnp
 import numpy as np
 
+from sciml.solvers.field_modes import modes_for
 from sciml.solvers.method import Matvec
-from sciml.solvers.modes import FourierModes, Modes, conditions_of, difference_modes
+from sciml.solvers.modes import FourierModes, Modes
 from sciml.solvers.spaces import GridSpace
 from sciml.solvers.structure import Structure, is_constant, is_uncoupled, separable_kind
 from sciml.types import Array
@@ -50,7 +51,7 @@ class LinearSystem:
         return self.exact_modes or self._difference_modes("compact")
 
     def _difference_modes(self, kind: str) -> Modes:
-        return difference_modes(self.space.grid, conditions_of(self.space.boundary), self.space.order, kind)
+        return modes_for(self.space.grid, self.space.boundary, self.space.names, self.space.order, kind)
 
     def inner(self, a: Array, b: Array) -> Array:
         """sum(w a b), shape ()."""
@@ -92,25 +93,25 @@ def spectrum(system: LinearSystem, matvec: Matvec, like: Array) -> Spectrum | No
     if modes is None:
         return None
     symbol = symbol_of(modes, matvec, like)
-    laplacian = jnp.broadcast_to(jnp.asarray(modes.eigenvalues), symbol.shape).real
-    size = jnp.abs(laplacian)
-    slowest, fastest = jnp.argmin(jnp.where(size > 1e-10 * size.max(), size, jnp.inf)), jnp.argmax(size)
+    laplacian = np.broadcast_to(np.real(modes.eigenvalues), symbol.shape)
+    size = np.abs(laplacian)
+    slowest, fastest = np.argmin(np.where(size > 1e-10 * size.max(), size, np.inf)), np.argmax(size)
     flat, plain = symbol.ravel(), laplacian.ravel()
     factor = (flat[fastest] - flat[slowest]) / (plain[fastest] - plain[slowest])
     shift = flat[slowest] - factor * plain[slowest]
     real = symbol.real
     indefinite = jnp.any(real > 0) & jnp.any(real < 0)
     has_shift = jnp.abs(shift) > 1e-9 * jnp.abs(symbol).max()
-    error = jnp.clip(_eigenvalue_error(system, size), 0.0, 0.5)
+    error = np.clip(_eigenvalue_error(system, size), 0.0, 0.5)
     margin = jnp.where(has_shift & indefinite, jnp.abs(symbol) / (error * jnp.abs(factor) * size + 1e-300), jnp.inf)
     worst = jnp.argmin(margin)
     distance = jnp.abs(flat[worst]) / jnp.maximum(jnp.abs(shift), 1e-300)
-    return Spectrum(jnp.where(has_shift & indefinite, distance, jnp.inf), error.ravel()[worst], indefinite)
+    return Spectrum(jnp.where(has_shift & indefinite, distance, jnp.inf), jnp.asarray(error).ravel()[worst], indefinite)
 
 
-def _eigenvalue_error(system: LinearSystem, size: Array) -> Array:
+def _eigenvalue_error(system: LinearSystem, size: np.ndarray) -> np.ndarray:
     """Relative error of the eigenvalue -size of the discrete Laplacian: of the differences, or rounding."""
     if system.space.is_spectral:
-        return jnp.full(size.shape, 1e-10)
+        return np.full(size.shape, 1e-10)
     step = max(system.space.grid.spacing)
     return size * step**2 / 12 if system.space.order == 2 else (size * step**2) ** 2 / 90

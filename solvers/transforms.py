@@ -38,7 +38,7 @@ class Transform:
 
 
 def transform_for(
-    line: Grid, conditions: tuple[tuple[str, Any, Any], ...], natural: frozenset[str]
+    line: Grid, conditions: tuple[tuple[str, float, float], ...], natural: frozenset[str]
 ) -> Transform | None:
     """The transform of one axis x in order 2, or None: each end is periodic, Dirichlet, or a natural Neumann face."""
     (n,), (h,), (periodic,) = line.shape, line.spacing, line.box.periodic

@@ -92,8 +92,15 @@ def varying(x):
     return 1.0 + 0.5 * jnp.sin(3.0 * x[0]) * x[1]
 
 
-@pytest.mark.parametrize("name", SOLVERS)
-@pytest.mark.parametrize("kind", FACES)
+QUICK = {("direct", "robin"), ("conjugate_gradient", "mixed"), ("bicgstab", "neumann"), ("multigrid", "mixed")}
+PAIRS = [
+    (name, kind) if (name, kind) in QUICK else pytest.param(name, kind, marks=pytest.mark.slow)
+    for name in SOLVERS
+    for kind in FACES
+]
+
+
+@pytest.mark.parametrize(("name", "kind"), PAIRS)
 def test_every_solver_with_every_condition(name, kind):
     """Darcy flow with a smooth coefficient, manufactured: order 2, from 8 to 16 intervals."""
     chosen = dict(zip(SIDES, FACES[kind], strict=True))
@@ -105,7 +112,7 @@ def test_every_solver_with_every_condition(name, kind):
         grid = Grid(SQUARE, (n, n))
         difference = np.asarray(solve(problem, grid, SOLVERS[name]).fields["u"] - problem.exact_values(grid)["u"])
         if kind == "neumann":
-            difference -= difference.mean()
+            difference = difference - difference.mean()
         errors.append(np.abs(difference).max())
     assert 1.8 < np.log2(errors[0] / errors[1]) < 2.3, errors
 
@@ -119,11 +126,11 @@ class TestNeumannOnly:
     grid = Grid(SQUARE, (17, 33))
 
     def test_compatible_data_give_the_solution_of_mean_zero(self):
-        """cos(pi x) is an eigenvector of the differences, so only its eigenvalue is off, by pi^2 h^2 / 12."""
+        """cos(pi x) is an eigenvector of the differences, so only its eigenvalue is off; rounding 1e-12."""
         problem = make_problem(Poisson(lambda x: jnp.pi**2 * jnp.cos(jnp.pi * x[0])), SQUARE, boundary=self.walls)
         found = np.asarray(solve(problem, self.grid, Direct()).fields["u"])
         factor = (np.pi / 16) ** 2 / (4 * np.sin(np.pi / 32) ** 2)
-        assert_close(found, factor * np.cos(np.pi * self.grid.points[..., 0]), rtol=0, atol=1e-12)
+        assert_close(found, factor * np.cos(np.pi * self.grid.points[..., 0]), rtol=0, atol=1e-11)
 
     def test_a_source_that_does_not_balance_is_refused(self):
         with pytest.raises(NumericalError, match="does not balance") as caught:
@@ -135,7 +142,7 @@ class TestNeumannOnly:
         problem = make_problem(Poisson(1.0), SQUARE, boundary=self.walls | {"x+": neumann(-1.0)})
         found = np.asarray(solve(problem, self.grid, Direct()).fields["u"])
         x = self.grid.points[..., 0]
-        assert_close(found - found[0, 0], -0.5 * x**2, rtol=0, atol=1e-12)
+        assert_close(found - found[0, 0], -0.5 * x**2, rtol=0, atol=1e-11)
 
 
 class TestHelmholtz:
