@@ -145,8 +145,8 @@ class _Advance:
         h = gap / self.steps
         linear, prepared = self.system.linear, self.prepared if self.uniform else self._prepare(h)
         if self.jumps and linear is not None:
-            return linear.act(prepared, y)
-        return self.method.step(prepared, linear, self.system.rate, y, start + index * h, h)
+            return self.system.space.settled(linear.act(prepared, y))
+        return self.system.space.settled(self.method.step(prepared, linear, self.system.rate, y, start + index * h, h))
 
     def _prepare(self, h: Any) -> Any:
         linear = self.system.linear

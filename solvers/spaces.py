@@ -39,6 +39,10 @@ class Space(Protocol):
         """The terms of `text` for the state y at time t, as a state; a field without a term gets zero."""
         ...
 
+    def settled(self, y: Array) -> Array:
+        """A state after a step, without what rounding has brought in that grid values do not show."""
+        ...
+
 
 @final
 class FourierSpace:
@@ -68,6 +72,10 @@ class FourierSpace:
         terms = text({name: d.from_coefficients(y[i]) for i, name in enumerate(self.names)}, d)
         zero = jnp.zeros(y.shape[1:], y.dtype)
         return self._cut(jnp.stack([self._coefficients(terms[n]) if n in terms else zero for n in self.names]))
+
+    def settled(self, y: Array) -> Array:
+        """Coefficients of real fields."""
+        return self._basis.of_real(y)
 
     def _coefficients(self, term: Any) -> Array:
         if isinstance(term, SpectralField):
@@ -139,6 +147,10 @@ class GridSpace:
         terms = text(fields, d)
         values = [jnp.broadcast_to(d.values(terms.get(n, 0.0)), self.grid.shape) for n in self.names]
         return self.encode(jnp.stack([jnp.asarray(v, inside.dtype) for v in values]))
+
+    def settled(self, y: Array) -> Array:
+        """The state itself: nothing is hidden in it."""
+        return y
 
     def _points(self, y: Array) -> Array:
         return y if self._modes is None else self._modes.backward(y)

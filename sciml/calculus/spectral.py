@@ -77,6 +77,20 @@ class FourierBasis:
         """Grid values of coefficients, over the last `dim` axes."""
         return jnp.fft.irfftn(coefficients, s=self.grid.shape, axes=self._axes)
 
+    def of_real(self, coefficients: Any) -> Array:
+        """The coefficients without what no real field has: of opposite waves in the plane 0 of the last axis (and in
+        that of its Nyquist mode) each has to be the conjugate of the other.
+
+        Grid values do not show such a part, so no nonlinear term holds it down where a linear one lets it grow.
+        """
+        planes = (0, -1) if self.grid.shape[-1] % 2 == 0 else (0,)
+        axes = self._axes[1:]
+        for plane in planes:
+            values = coefficients[..., plane]
+            opposite = jnp.roll(jnp.flip(values, axes), 1, axes) if axes else values
+            coefficients = coefficients.at[..., plane].set(0.5 * (values + jnp.conj(opposite)))
+        return coefficients
+
     @property
     def _axes(self) -> tuple[int, ...]:
         return tuple(range(-self.grid.dim, 0))
