@@ -86,6 +86,18 @@ def cavity_at_100() -> Iterable[Row]:
         yield Row(f"cavity, Re = 100: {name} (Ghia et al. 1982)", found[name], value, 0.045 * abs(value))
 
 
+@published("navier_stokes_vorticity", long=True)
+def cavity_at_1000() -> Iterable[Row]:
+    """Lid-driven cavity, Reynolds number 1000, 65 and 129 points extrapolated (about two minutes).
+
+    O. Botella, R. Peyret, Comput. Fluids 27 (1998) 421, table 5.
+    """
+    found = extrapolated(lid_driven_cavity(1000.0, 65), lid_driven_cavity(1000.0, 129))
+    yield Row(
+        "cavity, Re = 1000: psi of the main vortex (Botella, Peyret 1998)", found["least psi"], -0.118936603, 3e-4
+    )
+
+
 def center_lines(flow: Cavity) -> dict[str, float]:
     """u in the center of the cavity, the extreme velocities on its center lines, the least stream function."""
     middle = flow.grid.shape[0] // 2

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from comparison import assert_close
 
-from sciml.boundary import dirichlet, neumann, robin
+from sciml.boundary import dirichlet, natural_faces, neumann, robin
 from sciml.calculus import FiniteDifference
 from sciml.domain import Box, Grid
 from sciml.equations.darcy import Darcy
@@ -17,6 +17,9 @@ from sciml.equations.poisson import Poisson
 from sciml.errors import ConfigError, NumericalError
 from sciml.problem import make_problem, manufactured
 from sciml.solvers import Bicgstab, ConjugateGradient, Direct, Multigrid, solve
+from sciml.solvers.modes import conditions_of
+from sciml.solvers.spaces import GridSpace
+from sciml.solvers.transforms import transform_for
 
 LINE = Box((0.0,), (1.0,), (False,))
 SQUARE = Box((0.0, 0.0), (1.0, 1.0), (False, False))
@@ -119,6 +122,27 @@ def test_every_solver_with_every_condition(name, kind):
 
 def _on(chosen, axis, sign):
     return MAKE[chosen["xy"[axis] + ("+" if sign > 0 else "-")]](axis, sign)
+
+
+ENDS = {"d": dirichlet(0.0), "n": neumann(0.0)}
+
+
+@pytest.mark.parametrize("ends", ["dd", "nn", "nd", "dn", "periodic"])
+def test_fast_transforms_are_the_eigenvectors_of_the_differences(ends):
+    """Against the matrix of the second difference itself, and there and back."""
+    line = Box((0.0,), (1.3,), (ends == "periodic",))
+    boundary = {} if ends == "periodic" else {"x-": ENDS[ends[0]], "x+": ENDS[ends[1]]}
+    grid = Grid(line, (14,))
+    conditions = conditions_of(boundary)
+    transform = transform_for(grid, conditions, natural_faces(boundary, 2))
+    assert transform is not None
+    values = jnp.asarray(np.random.default_rng(1).standard_normal((3, transform.eigenvalues.size)))
+    coefficients = transform.forward(values, -1)
+    assert_close(transform.backward(coefficients, -1), values, rtol=0, atol=1e-13)
+    space = GridSpace(grid, ("u",), boundary, 2, differences=True)
+    applied = [space.read(lambda u, d: {"u": d.laplacian(u["u"])}, row[None], None)[0] for row in values]
+    told = transform.backward(coefficients * transform.eigenvalues, -1)
+    assert_close(told, jnp.stack(applied), rtol=0, atol=1e-10)  # entries of 4/h^2 = 400
 
 
 class TestNeumannOnly:
