@@ -10,9 +10,13 @@ from typing import Any
 
 from sciml import registry
 from sciml.equations.base import Equation, Evolution, field_names, stiff_part
+from sciml.equations.conservation import ConservationLaw
 from sciml.errors import ConfigError, SciMLError
 from sciml.solvers import consistency, derivatives, invariants, order, published, space_order
+from sciml.solvers.finite_volume.certificate import order_on_cells
 from sciml.solvers.method import EllipticSolver, TimeStepper
+from sciml.solvers.solve import forms_shocks
+from sciml.solvers.ssprk3 import Ssprk3
 from sciml.solvers.structure import is_constant, read_structure
 
 EXACT_TOLERANCE = 1e-9  # agreement to rounding, after derivatives of up to fourth order
@@ -100,7 +104,10 @@ def checks_for(equation: Equation, *, long: bool = False) -> Iterator[tuple[str,
     if isinstance(equation, Evolution):
         yield "stiff part is linear", stiff_is_linear
         yield "order in time", orders_in_time
-        yield "order in space", evolution_orders_in_space
+        if not forms_shocks(equation, min(equation.dims)):
+            yield "order in space", evolution_orders_in_space
+        if isinstance(equation, ConservationLaw) and min(equation.dims) == 1:
+            yield "order on cells", order_on_cells
         yield "invariants", invariants_hold
     else:
         yield "order in space", orders_in_space
@@ -166,7 +173,8 @@ def time_steppers(equation: Evolution) -> list[TimeStepper]:
     constant = is_constant(stiff)
     classes = [registry.load("method", name) for name in registry.names("method")]
     steppers = [cls() for cls in classes if issubclass(cls, TimeStepper)]
-    return [s for s in steppers if constant or not s.treats_linear_part]
+    steppers = [s for s in steppers if constant or not s.treats_linear_part]
+    return [s for s in steppers if isinstance(s, Ssprk3)] if forms_shocks(equation, dim) else steppers
 
 
 def orders_in_time(equation: Evolution) -> Finding:

@@ -51,10 +51,13 @@ class Fault(NamedTuple):
 class CellSystem:
     """The averages change by the fluxes through the faces, and by sources, reactions and diffusion in the cells.
 
-    States have the shape (fields, *grid.shape).
+    States have the shape (fields, *grid.shape). What keeps them positive can be left out (not `limited`), as long as
+    they are smooth.
     """
 
-    def __init__(self, problem: Problem, grid: Grid, reconstruction: str, limiter: str, riemann: str) -> None:
+    def __init__(
+        self, problem: Problem, grid: Grid, reconstruction: str, limiter: str, riemann: str, limited: bool = True
+    ) -> None:
         self.problem, self.law, self.grid, self.names = problem, problem.equation, grid, problem.field_names
         self.reconstruct, order = RECONSTRUCTIONS[reconstruction]
         self.limiter, self.riemann = LIMITERS[limiter], RIEMANN[riemann]
@@ -62,7 +65,8 @@ class CellSystem:
         self.sides = 4 if order > 2 and grid.dim > 1 else 0  # layers beside a face that its average flux depends on
         self.width = max(self.reach, self.sides)
         self.ghosts = Ghosts(problem, grid, self.width)
-        self.is_positive = bool(jax.eval_shape(lambda: self._positive(jnp.ones((len(self.names), *grid.shape)))))
+        states = jnp.ones((len(self.names), *grid.shape))
+        self.is_positive = limited and bool(jax.eval_shape(self._positive, states))
         self._steady = {n: cell_averages(s, grid) for n, s in problem.source.items() if not takes_time(s)}
 
     @property
