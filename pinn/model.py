@@ -14,6 +14,7 @@ from flax import nnx
 from sciml.domain import Box
 from sciml.errors import ConfigError
 from sciml.pinn.network import FieldNetwork
+from sciml.pinn.scales import auxiliary_scales
 from sciml.problem import Problem
 from sciml.registry import option, register
 from sciml.spec import Spec, Statistics, Variable
@@ -34,9 +35,10 @@ class PINN(nnx.Module):
         self.logarithms = nnx.Dict({name: nnx.Param(jnp.zeros((), jnp.float64)) for name in guesses})
 
     def __call__(self, sample: Mapping[str, Array]) -> dict[str, Array]:
-        """One point in, one value per field out."""
+        """One point in, one value per field of the equation out; auxiliary fields stay inside."""
         values = self.network(jnp.stack([jnp.asarray(sample[name], jnp.float64) for name in self.coordinates]))
-        return dict(zip(self.network.field_names, values, strict=True))
+        names = self.network.field_names
+        return dict(zip(names, values[: len(names)], strict=True))
 
     def coefficients(self) -> dict[str, Array]:
         """The present values of the unknown coefficients."""
@@ -96,7 +98,7 @@ class PINNConfig:
             )
         network = FieldNetwork(
             problem,
-            scales,
+            {**auxiliary_scales(problem), **scales},
             width=self.width,
             layers=self.layers,
             harmonics=self.harmonics,

@@ -69,6 +69,7 @@ class FieldNetwork(nnx.Module):
     With an exact initial condition, base is the initial field and ramp = 1 - exp(-early t/horizon), or t/horizon
     where `early` is 0. Where every bounded face has a homogeneous Dirichlet condition, distance vanishes there (and
     is 1 inside otherwise), so it holds exactly. Other face conditions are left to the loss (`BoundaryResidual`).
+    The auxiliary fields of the equation, such as a pressure, are outputs without conditions, after the others.
     """
 
     def __init__(
@@ -84,7 +85,7 @@ class FieldNetwork(nnx.Module):
         rngs: nnx.Rngs,
     ) -> None:
         self.box = problem.domain
-        self.field_names = problem.field_names
+        self.field_names, self.unknown_names = problem.field_names, problem.unknown_names
         self.horizon = float(problem.horizon) if problem.is_evolution else None
         self.keeps_initial = problem.is_evolution and initial == "exact"
         self.keeps_boundary = has_zero_dirichlet_faces(problem)
@@ -92,9 +93,9 @@ class FieldNetwork(nnx.Module):
         leaves, self.initial_structure = jax.tree.flatten(problem.initial if self.keeps_initial else {})
         self.initial_leaves = nnx.List([Constant(jnp.asarray(leaf)) for leaf in leaves])
         shifts_by_base = self.keeps_initial or self.keeps_boundary
-        self.mean = Constant(jnp.asarray([0.0 if shifts_by_base else scales[n][0] for n in self.field_names]))
-        self.scale = Constant(jnp.asarray([scales[n][1] for n in self.field_names]))
-        amplitudes = len(self.field_names) * (1 + self._embedding.waves)
+        self.mean = Constant(jnp.asarray([0.0 if shifts_by_base else scales[n][0] for n in self.unknown_names]))
+        self.scale = Constant(jnp.asarray([scales[n][1] for n in self.unknown_names]))
+        amplitudes = len(self.unknown_names) * (1 + self._embedding.waves)
         sizes = [self._embedding.size, *[width] * layers, amplitudes]
         names = [(None, None)] * (layers % 2 == 0) + [(None, axes.HIDDEN), (axes.HIDDEN, None)] * ((layers + 1) // 2)
         pairs = zip(sizes[:-1], sizes[1:], names, strict=True)
@@ -105,17 +106,19 @@ class FieldNetwork(nnx.Module):
         return Embedding(self.box, self.horizon, self.harmonics, self.early)
 
     def __call__(self, z: Float[Array, " n"]) -> Float[Array, " fields"]:
-        """The fields at one point z = (x_1, ..., x_dim[, t]), in physical units."""
+        """The unknowns at one point z = (x_1, ..., x_dim[, t]), in physical units."""
         features = hidden = self._embedding(z)
         for layer in self.layers[:-1]:
             hidden = jnp.tanh(_apply(layer, hidden))
-        amplitudes = _apply(self.layers[-1], hidden).reshape(len(self.field_names), -1)
+        amplitudes = _apply(self.layers[-1], hidden).reshape(len(self.unknown_names), -1)
         waves = features[: amplitudes.shape[1] - 1]
         value = self.mean[...] + self.scale[...] * (amplitudes[:, 0] + amplitudes[:, 1:] @ waves)
         if self.keeps_boundary:
             value = value * self._distance(z[: self.box.dim])
         if self.keeps_initial and self.horizon is not None:
-            value = self._initial(z[: self.box.dim]) + self._ramp(z[self.box.dim] / self.horizon) * value
+            ramp = self._ramp(z[self.box.dim] / self.horizon)
+            n = len(self.field_names)
+            value = jnp.concatenate([self._initial(z[: self.box.dim]) + ramp * value[:n], value[n:]])
         return value
 
     def _ramp(self, share: Array) -> Array:

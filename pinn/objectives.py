@@ -103,6 +103,6 @@ class BoundaryResidual(Objective):
 def residual_functions(model: PINN, problem: Problem) -> dict[str, Any]:
     """Per equation of the system the residual as a function of one point z, with the model's coefficients."""
     d = Pointwise(problem.domain.dim, problem.is_evolution)
-    names = model.network.field_names
+    names = model.network.unknown_names
     fields = {name: d.field(lambda z, i=i: model.network(z)[i]) for i, name in enumerate(names)}
     return {name: d.values(term) for name, term in model.problem(problem).residual(fields, d).items()}

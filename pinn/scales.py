@@ -9,23 +9,45 @@ import jax
 import jax.numpy as jnp
 
 from sciml.calculus.pointwise import Pointwise
+from sciml.calculus.spectral import Spectral
+from sciml.domain import Grid
 from sciml.pinn.sampling import spread_points
 from sciml.problem import Problem
 from sciml.types import Array
 
 SAMPLES = 256
+GRID_POINTS = 32
 
 
 def residual_sizes(problem: Problem, fields: Mapping[str, float]) -> dict[str, float]:
     """Size of each residual where the fields have the given sizes, in the units of the residual.
 
-    Of an evolution: field over horizon, the size of u_t. Of a steady problem: the larger of what is left of the
-    residual without any field (the forcing) and of what one half wave of that size across the box adds to it.
+    Of an evolution: field over horizon, the size of u_t, and for an auxiliary field its Laplacian at the start. Of a
+    steady problem: the larger of what is left of the residual without any field (the forcing) and of what one half
+    wave of that size across the box adds to it.
     """
     if problem.is_evolution:
-        return {name: size / float(problem.horizon) for name, size in fields.items()}
+        rates = {name: size / float(problem.horizon) for name, size in fields.items()}
+        return rates | {name: laplacian for name, (_, laplacian) in _auxiliary_sizes(problem).items()}
     forcing, operator = _forcing(problem), _operator(problem, fields)
     return {name: max(forcing[name], operator[name]) or 1.0 for name in forcing}
+
+
+def auxiliary_scales(problem: Problem) -> dict[str, tuple[float, float]]:
+    """(0, size) of each auxiliary field at the start; `ConfigError` unless every axis is periodic."""
+    return {name: (0.0, size) for name, (size, _) in _auxiliary_sizes(problem).items()}
+
+
+def _auxiliary_sizes(problem: Problem) -> dict[str, tuple[float, float]]:
+    """Sizes at the start of each auxiliary field and of its Laplacian."""
+    names = problem.unknown_names[len(problem.field_names) :]
+    if not names:
+        return {}
+    grid = Grid(problem.domain, (GRID_POINTS,) * problem.domain.dim)
+    d = Spectral(grid, time=0.0)
+    fields = problem.fields({name: d.field(u) for name, u in problem.initial_values(grid).items()}, d)
+    sizes = {name: (_size(fields[name].values), _size(d.values(d.laplacian(fields[name])))) for name in names}
+    return {name: (size or 1.0, laplacian or 1.0) for name, (size, laplacian) in sizes.items()}
 
 
 def steady_field_sizes(problem: Problem) -> dict[str, float]:

@@ -161,7 +161,7 @@ def _(objective: Data, model: PINN, batch: Mapping[str, Any]) -> list[Evaluated]
 def _(objective: PointResidual, model: PINN, batch: Mapping[str, Any]) -> list[Evaluated]:
     problem = model.problem(objective.problem)
     d = Counting(problem.domain.dim, problem.is_evolution)
-    terms = problem.residual({name: d.field(name) for name in model.network.field_names}, d).values()
+    terms = problem.residual({name: d.field(name) for name in model.network.unknown_names}, d).values()
     orders = [d.values(term) for term in terms]
     distinct = set().union(*orders)
     return [Evaluated(batch[POINTS].shape[0], len(distinct), sum(count.total() for count in orders))]
