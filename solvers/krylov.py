@@ -68,8 +68,28 @@ def conjugate_gradients(
 def stabilized_biconjugate_gradients(
     matvec: Matvec, precondition: Matvec, b: Array, tolerance: float, most: int
 ) -> tuple[Array, Array]:
-    """H. A. van der Vorst, SIAM J. Sci. Stat. Comput. 13 (1992) 631, right-preconditioned."""
+    """H. A. van der Vorst, SIAM J. Sci. Stat. Comput. 13 (1992) 631, right-preconditioned.
+
+    After hundreds of iterations the residual of the recurrence is not that of the answer any more: then they start
+    again from there, until the true residual is small.
+    """
     goal = tolerance * norm(b)
+
+    def go_on(state: tuple[Array, Array, Array]) -> Array:
+        return (norm(state[1]) > goal) & (state[2] < most)
+
+    def improve(state: tuple[Array, Array, Array]) -> tuple[Array, Array, Array]:
+        x, r, count = state
+        change, spent = _stabilized(matvec, precondition, r, goal, most - count)
+        x = x + change
+        return x, b - matvec(x), count + spent
+
+    x, _, count = jax.lax.while_loop(go_on, improve, (jnp.zeros_like(b), b, jnp.asarray(0, jnp.int32)))
+    return x, count.astype(float)
+
+
+def _stabilized(matvec: Matvec, precondition: Matvec, b: Array, goal: Array, most: Array) -> tuple[Array, Array]:
+    """The iterations themselves: solution and their number, as an integer."""
 
     def go_on(state: tuple[Any, ...]) -> Array:
         return (norm(state[1]) > goal) & (state[7] < most)
@@ -92,7 +112,7 @@ def stabilized_biconjugate_gradients(
     zero, one = jnp.zeros_like(b), jnp.asarray(1.0, b.dtype)
     state = (zero, b, zero, zero, one, one, one, jnp.asarray(0, jnp.int32))
     final = jax.lax.while_loop(go_on, improve, state)
-    return final[0], final[7].astype(float)
+    return final[0], final[7]
 
 
 def _ratio(a: Array, b: Array) -> Array:

@@ -84,7 +84,7 @@ def test_values_that_are_not_finite_at_the_start():
         solve(evolution(Burgers(0.1), lambda x: jnp.log(x[0])), GRID, Etdrk4(), times=[0.1])
 
 
-@pytest.mark.parametrize("method", [Direct(), Bicgstab()])
+@pytest.mark.parametrize("method", [Direct(difference_order=4), Bicgstab(difference_order=4)])
 def test_pure_neumann_names_the_null_space(method):
     with pytest.raises(NumericalError, match="singular: adding a constant changes nothing") as caught:
         solve(poisson(condition=neumann), Grid(WALLS, (17,)), method)
@@ -93,7 +93,7 @@ def test_pure_neumann_names_the_null_space(method):
 
 @pytest.mark.parametrize("method", [Direct(), ConjugateGradient()])
 def test_periodic_sources_need_a_vanishing_mean(method):
-    with pytest.raises(NumericalError, match="no periodic solution") as caught:
+    with pytest.raises(NumericalError, match="has no solution") as caught:
         solve(poisson(UNIT), GRID, method)
     assert "mean of 1" in str(caught.value)
     found = solve(make_problem(Poisson(sine), UNIT), GRID, method).fields["u"]
