@@ -62,8 +62,9 @@ METHODS: Mapping[str, Mapping[str, Any]] = {
     "whole": {},
     "powersgd rank 2": {"compress": "powersgd", "rank": 2},
     "powersgd rank 4": {"compress": "powersgd", "rank": 4},
+    "powersgd rank 8": {"compress": "powersgd", "rank": 8},
     "one_bit warmup 150": {"compress": "one_bit", "warmup": 150},
-    "one_bit warmup 300": {"compress": "one_bit", "warmup": 300},
+    "one_bit warmup 750": {"compress": "one_bit", "warmup": 750},
 }
 CHUNK = 25
 """Steps per call."""
