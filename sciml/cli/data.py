@@ -48,12 +48,13 @@ def check(folder: Place) -> None:
 def merge(folder: Place, output: OutputFile) -> None:
     """Write all shards into one verified HDF5 file.
 
-    It opens like the folder; its bits do not depend on how many ranks generated the shards.
+    It opens like the folder; the hash of its content does not depend on how many ranks generated the shards.
     """
     from sciml.data.merging import merge as merge_data
 
     merged = merge_data(data_folder(folder), output)
-    typer.echo(f"wrote {merged.path}: {merged.samples} samples, {merged.bytes} bytes, sha256 {merged.sha256}")
+    typer.echo(f"wrote {merged.path}: {merged.samples} samples, {merged.bytes} bytes")
+    typer.echo(f"sha256 {merged.sha256} of the file, {merged.content_sha256} of its content")
 
 
 def info(folder: Place) -> None:

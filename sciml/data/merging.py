@@ -14,8 +14,9 @@ from sciml.data import disk
 from sciml.data.dataset import Dataset
 from sciml.data.layout import SAMPLE_IDS
 from sciml.data.manifest import described
-from sciml.data.onefile import HASH, MANIFEST, content_hash, refuse_existing, verified, write_hdf5
+from sciml.data.onefile import HASH, MANIFEST, content_hash, refuse_existing, verified
 from sciml.data.shard import create_variable, write_header
+from sciml.data.sink import write_hdf5
 from sciml.errors import DataError, SciMLError
 
 
@@ -34,8 +35,9 @@ def merge(folder: str | Path, file: str | Path) -> Merged:
     """Write the data of `folder` into one HDF5 file, samples in the order of their ids.
 
     Every shard is hashed before; what is in the file is read again and hashed, and the file removed if it is not the
-    same. The bits of the file do not depend on the number of ranks that generated the shards. Raises what
-    `Dataset.open` raises, CannotCreateError for a file that is there, StorageError when the disk is full.
+    same. `content_sha256` depends on layout, provenance and values alone; with the same code version, the bits of the
+    file neither depend on ranks and interruptions. Raises what `Dataset.open` raises, CannotCreateError
+    for a file that is there, StorageError when the disk is full.
     """
     target = Path(file)
     refuse_existing(target)
@@ -61,10 +63,10 @@ def merge(folder: str | Path, file: str | Path) -> Merged:
         stored.attrs[HASH] = content
         stored.attrs["complete"] = True
 
-    write_hdf5(target, fill)
+    written = write_hdf5(target, fill)
     try:
         verified(target)
     except SciMLError:
         target.unlink()
         raise
-    return Merged(target, len(rows), target.stat().st_size, disk.sha256(target), content)
+    return Merged(target, len(rows), written.bytes, written.sha256, content)

@@ -1,4 +1,4 @@
-"""A data set in one HDF5 file: how it is recognized, verified and written whole.
+"""A data set in one HDF5 file: how it is recognized and verified.
 
 The file has the objects of a shard (`docs/data-format.md`) and two more: `/manifest`, the manifest without shards, and
 the attribute `content_sha256`.
@@ -6,26 +6,20 @@ the attribute `content_sha256`.
 
 from __future__ import annotations
 
-import contextlib
 import hashlib
-import io
 import json
-import os
 from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import h5py
 import numpy as np
 
 from sciml.data import disk
-from sciml.data.manifest import described, identity_of
+from sciml.data.manifest import identity_of
 from sciml.data.shard import Identity, read_ids
 from sciml.data.storage import HDF5Storage, Piece
 from sciml.errors import CannotCreateError, DataError, IntegrityError
-
-if TYPE_CHECKING:
-    from _typeshed import ReadableBuffer as Buffer
 
 HASH, MANIFEST = "content_sha256", "manifest"
 SLAB_BYTES = 1 << 26
@@ -72,74 +66,13 @@ def told(file: Path) -> dict[str, Any]:
 
 
 def content_hash(identity: Identity, slabs: Callable[[str], Iterable[np.ndarray]]) -> str:
-    """sha256 of what the data are and of all values, by variable and then by sample, in the dtype on disk."""
-    digest = hashlib.sha256(json.dumps(described(identity), sort_keys=True, default=str).encode())
+    """sha256 of layout, provenance and all values, by variable and then by sample; notes do not count."""
+    digest = hashlib.sha256(identity.fingerprint.encode())
     for name in identity.layout.names:
         digest.update(f"{name};".encode())
         for values in slabs(name):
             digest.update(np.ascontiguousarray(values, identity.layout.dtype).data)
     return digest.hexdigest()
-
-
-def write_hdf5(path: Path, fill: Callable[[h5py.File, Callable[[], None]], None]) -> None:
-    """Write an HDF5 file on disk, whole or not at all: `.part`, fsync, rename. Nothing is overwritten.
-
-    `fill(file, check)` writes, and calls `check` between pieces, which raises when the disk is full. Raises
-    CannotCreateError for a file that is there, StorageError when the disk is full, PermissionDeniedError.
-    """
-    refuse_existing(path)
-    part = path.with_name(path.name + ".part")
-    try:
-        with open(part, "wb+", buffering=0) as raw:
-            patient = _Patient(raw)
-            with h5py.File(patient, "w") as stored:
-                fill(stored, patient.check)
-            patient.check()
-            os.fsync(raw.fileno())
-        os.replace(part, path)
-        disk.sync_folder(path.parent)
-    except OSError as error:
-        raise disk.explain(error, path) from error
-    finally:
-        with contextlib.suppress(OSError):
-            part.unlink(missing_ok=True)
-
-
-class _Patient:
-    """A file that keeps the first error of the disk for `check`, and afterwards takes everything and keeps nothing.
-
-    HDF5 must not be told: what it cannot write when it is closed ends the process with a segmentation fault.
-    """
-
-    def __init__(self, raw: io.FileIO) -> None:
-        self.raw, self.error = raw, None
-
-    def check(self) -> None:
-        """Raise the first error of the disk, if there was one."""
-        if self.error is not None:
-            raise self.error
-
-    def write(self, content: Buffer) -> int:
-        """All of `content`, or nothing after an error."""
-        rest = memoryview(content).cast("B")
-        size = len(rest)
-        try:
-            while len(rest) and self.error is None:
-                rest = rest[self.raw.write(rest) :]
-        except OSError as error:
-            self.error = error
-        return size
-
-    def truncate(self, size: int) -> int:
-        """As far as the disk allows."""
-        try:
-            return size if self.error is not None else self.raw.truncate(size)
-        except OSError as error:
-            self.error = error
-            return size
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self.raw, name)
 
 
 def refuse_existing(path: Path) -> None:

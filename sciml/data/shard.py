@@ -1,14 +1,12 @@
 """One HDF5 file of samples: the schema as written and as read.
 
-A shard is put together in memory and reaches the disk as finished bytes, so HDF5 never sees a full disk and
-a shard that exists is whole. Fields are stored one sample per chunk, with a checksum per chunk (fletcher32)
-and NaN where nothing was written.
+Fields are stored one sample per chunk, with a checksum per chunk (fletcher32) and NaN where nothing was written.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -36,17 +34,27 @@ class Identity:
     fingerprint: str
 
 
-def image(identity: Identity, ids: Sequence[int], arrays: Mapping[str, np.ndarray]) -> bytes:
-    """The bytes of a shard with samples `ids`; `arrays[name]` has shape (len(ids), *variable.shape)."""
-    layout = identity.layout
-    with h5py.File("shard", "w", driver="core", backing_store=False) as file:
-        write_header(file, identity)
-        for group, variable in layout:
-            create_variable(file, group, variable, layout.dtype, len(ids), arrays[variable.name])
-        file.create_dataset(SAMPLE_IDS, data=np.asarray(ids, np.int64), chunks=(len(ids),), fletcher32=True)
-        file.attrs["complete"] = True
-        file.flush()
-        return file.id.get_file_image()
+def fill(
+    file: h5py.File,
+    identity: Identity,
+    ids: Sequence[int],
+    arrays: Mapping[str, Sequence[np.ndarray]],
+    check: Callable[[], None],
+) -> None:
+    """Write a shard with samples `ids`; the pieces of `arrays[name]` have shape (n, *variable.shape), in order.
+
+    `check` is called between the pieces.
+    """
+    write_header(file, identity)
+    for group, variable in identity.layout:
+        stored = create_variable(file, group, variable, identity.layout.dtype, len(ids))
+        pieces, start = arrays[variable.name], 0
+        for values in pieces if variable.shape else [np.concatenate(pieces)]:
+            stored[start : start + len(values)] = values
+            start += len(values)
+            check()
+    file.create_dataset(SAMPLE_IDS, data=np.asarray(ids, np.int64), chunks=(len(ids),), fletcher32=True)
+    file.attrs["complete"] = True
 
 
 def write_header(file: h5py.File, identity: Identity) -> None:
@@ -70,14 +78,12 @@ def write_header(file: h5py.File, identity: Identity) -> None:
             stored.attrs["period"] = coordinate.period
 
 
-def create_variable(
-    file: h5py.File, group: str, variable: Variable, dtype: str, samples: int, values: np.ndarray | None = None
-) -> h5py.Dataset:
+def create_variable(file: h5py.File, group: str, variable: Variable, dtype: str, samples: int) -> h5py.Dataset:
     """The data set of one variable, (samples, *shape), one sample per chunk; NaN where nothing is written."""
     chunk = (1, *variable.shape) if variable.shape else (samples,)
     options = {"chunks": chunk, "fletcher32": True, "fillvalue": np.nan}
     shape = (samples, *variable.shape)
-    stored = file.create_dataset(f"{group}/{variable.name}", shape, dtype=dtype, data=values, **options)
+    stored = file.create_dataset(f"{group}/{variable.name}", shape, dtype=dtype, **options)
     describe_variable(stored, variable)
     return stored
 

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import hashlib
 import time
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 import numpy as np
 
-from sciml.data import disk, manifest
+from sciml.data import manifest
 from sciml.data.manifest import Shard
-from sciml.data.shard import Identity, image
+from sciml.data.shard import Identity, fill
+from sciml.data.sink import write_hdf5
 
 SHARD_BYTES = 128 << 20
 SHARD_SECONDS = 30.0
@@ -52,12 +52,12 @@ class ShardWriter:
     def close_shard(self) -> None:
         """Put what was collected on disk; does nothing when that is nothing."""
         if self._ids:
-            ids, arrays = self._ids, {name: np.concatenate(pieces) for name, pieces in self._arrays.items()}
+            ids, arrays = self._ids, self._arrays
             self._ids, self._arrays = [], {name: [] for name in self._arrays}
-            content = image(self.identity, ids, arrays)
             path = self.folder / f"{self.stem}-{len(self.shards):04d}.h5"
-            disk.write_atomically(path, content)
-            shard = Shard(path.name, hashlib.sha256(content).hexdigest(), len(content), tuple(ids))
+            needed = len(ids) * self.identity.layout.sample_bytes
+            written = write_hdf5(path, lambda file, check: fill(file, self.identity, ids, arrays, check), needed)
+            shard = Shard(path.name, written.sha256, written.bytes, tuple(ids))
             manifest.trust(path, shard)
             self.shards.append(shard)
         self._opened = time.monotonic()

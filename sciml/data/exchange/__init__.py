@@ -15,6 +15,7 @@ from sciml.data.dataset import Dataset
 from sciml.data.exchange import pdebench, the_well
 from sciml.data.exchange.trajectories import SPLITS, Source, Trajectories
 from sciml.data.generate import Generated, Simulated, generate
+from sciml.data.sink import write_hdf5
 from sciml.errors import ConfigError, DataError
 from sciml.registry import suggestion
 
@@ -63,7 +64,7 @@ def export(
     onefile.refuse_existing(target)
     view = Trajectories.of(Dataset.open(folder, memory=0), split)
     disk.refuse_no_room(target, len(view.rows) * view.sample_values * np.dtype(dtype).itemsize)
-    onefile.write_hdf5(target, lambda stored, check: chosen.write(stored, replace(view, check=check), dtype))
+    write_hdf5(target, lambda stored, check: chosen.write(stored, replace(view, check=check), dtype))
     return Exported(target, len(view.rows), target.stat().st_size, view.left_out)
 
 
