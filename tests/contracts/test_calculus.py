@@ -90,6 +90,18 @@ def test_derivatives_and_identities(name):
         assert np.abs(reading.at_points(found) - expected).max() < 10 * tolerance, what
 
 
+def test_inverse_laplacian():
+    """Of a wave by hand; the mean is left out; the symbol is the same factor; points cannot supply it."""
+    d, u = Spectral(GRID), Spectral(GRID).sample(wave)
+    p, (x, y) = d.inverse_laplacian(u), POINTS.T
+    assert_close(np.asarray(p.values).ravel(), -np.sin(x) * np.cos(y) / 2, rtol=1e-12, atol=1e-14)
+    symbol = Symbol(GRID)
+    factor = symbol.values(symbol.inverse_laplacian(symbol.laplacian(symbol.field(1.0))))
+    assert factor[0, 0] == 0 and np.abs(factor.ravel()[1:] - 1).max() < 1e-14
+    with pytest.raises(ConfigError, match="cannot invert the Laplacian"):
+        AtPoints.d.inverse_laplacian(AtPoints().field(wave))
+
+
 @readings
 def test_coordinates_and_varying_coefficients(name):
     reading, tolerance = READINGS[name]

@@ -12,7 +12,10 @@ from sciml.equations import Equation
 from sciml.solvers.verification import verify
 
 NAMES = registry.names("equation")
-SHIPPED = {"advection", "allen_cahn", "burgers", "darcy", "heat", "kuramoto_sivashinsky", "poisson"}
+SHIPPED = {
+    "advection", "allen_cahn", "burgers", "darcy", "heat", "kuramoto_sivashinsky", "navier_stokes_2d",
+    "navier_stokes_3d", "navier_stokes_vorticity", "poisson",
+}  # fmt: skip
 
 
 def test_the_shipped_equations_are_registered():
@@ -21,7 +24,7 @@ def test_the_shipped_equations_are_registered():
 
 @pytest.mark.parametrize("name", NAMES)
 def test_certificate(name):
-    """Readings, manufactured residual, linearity and symbol, orders, gradients, vmap, docstring."""
+    """Readings, manufactured residual, linearity and symbol, orders, invariants, gradients, vmap, docstring."""
     report = verify(name)
     assert report.passed, report.text
 

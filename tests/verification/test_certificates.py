@@ -14,8 +14,8 @@ from sciml.domain import Box, Grid
 from sciml.equations import Evolution, Field, Steady, equation, parameter
 from sciml.errors import ConfigError
 from sciml.problem import make_problem
-from sciml.solvers import Etdrk4, Imex, Rk4, solve, verification, verify
-from sciml.solvers.verification import checks_for, stiff_is_linear
+from sciml.solvers import Etdrk4, Imex, Rk4, published, solve, verification, verify
+from sciml.solvers.verification import checks_for, invariants_hold, rows_hold, stiff_is_linear
 
 
 @equation
@@ -148,6 +148,51 @@ def test_a_users_file_gets_its_certificate(tmp_path):
 def test_systems_and_nonlinear_steady_equations(cls):
     report = verify(cls)
     assert report.passed, report.text
+
+
+@equation
+class Decaying(Evolution):
+    """u_t = -u + lap u, which says of its square that it stays, and that it never grows."""
+
+    fields = (Field("u"),)
+    rate: float = parameter(1.0)
+
+    def stiff(self, u, d):
+        return {"u": d.laplacian(u.u) - self.rate * u.u}
+
+    def invariants(self, u, d):
+        return {"square": u.u * u.u}
+
+    def decreasing(self, u, d):
+        return {"square": u.u * u.u}
+
+
+def test_a_wrong_invariant_is_found():
+    """The mean of u^2 falls by about 1 - exp(-2/4); what falls indeed is accepted."""
+    passed, lines = invariants_hold(Decaying())
+    assert not passed
+    drift = float(lines[0].removeprefix("square drifts by "))
+    assert 0.39 < drift < 0.45
+    assert lines[1] == "square never grows"
+    growing, lines = invariants_hold(Decaying(-1.0))
+    assert not growing and lines[1].startswith("square never grows (")
+
+
+def test_a_value_that_differs_from_the_literature_is_found():
+    good = published.Row("period", 1.0 + 1e-9, 1.0, 1e-8)
+    for bad in (1.1, float("nan"), float("inf")):
+        passed, lines = rows_hold([good, good._replace(found=bad)])
+        assert not passed and lines[0] == "period: 1, expected 1 to 1e-08"
+    assert rows_hold([good]) == (True, ("period: 1, expected 1 to 1e-08",))
+
+
+def test_lines_come_while_the_checks_run(monkeypatch):
+    checks = [("first", lambda equation: (True, ("a", "b"))), ("second", lambda equation: (False, ()))]
+    monkeypatch.setattr(verification, "checks_for", lambda equation, *, long: iter(checks))
+    told: list[str] = []
+    report = verify(Decaying, tell=told.append)
+    assert "\n".join(told) == report.text and len(told) == 4
+    assert told[-1] == "  1 of 2 checks passed"
 
 
 def test_missing_defaults_and_names_are_explained():
