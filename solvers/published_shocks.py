@@ -84,7 +84,7 @@ def dam_break() -> Iterator[Row]:
 def shock_speed() -> Iterator[Row]:
     """A shock between 1 and 0 moves at 1/2 (Rankine-Hugoniot)."""
     faces = {face: neumann() for face in UNIT.faces}
-    problem = make_problem(InviscidBurgers(), UNIT, initial={"u": Jump(1.0, 0.0, 0.25)}, boundary=faces, horizon=1.0)
+    problem = make_problem(InviscidBurgers(1.0), UNIT, initial={"u": Jump(1.0, 0.0, 0.25)}, boundary=faces, horizon=1.0)
     grid = Grid(UNIT, (64,), cells=True)
     found = solve(problem, grid, FiniteVolume(), times=[0.2, 1.0])
     where = [float(np.interp(-0.5, -np.asarray(u), grid.axes[0])) for u in found.fields["u"]]
@@ -101,7 +101,7 @@ def without_viscosity() -> Iterator[Row]:
         problem = make_problem(equation, box, initial={"u": lambda x: jnp.sin(2 * jnp.pi * x[0])}, horizon=0.3)
         return np.asarray(solve(problem, grid, FiniteVolume(), times=[0.3]).fields["u"][0])
 
-    inviscid = end(InviscidBurgers())
+    inviscid = end(InviscidBurgers(1.0))
     apart = [float(np.abs(end(Burgers(nu)) - inviscid).mean()) for nu in (0.0, 1e-3)]
     yield Row("mean difference to burgers with nu = 0", apart[0], 0.0, 1e-13)
     yield Row("mean difference to burgers with nu = 0.001", apart[1], 0.0, 1e-2)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.optimize import brentq
@@ -40,10 +41,15 @@ def gas_star(left: Gas, right: Gas, gamma: float = 1.4) -> Star:
     top = max(left.pressure, right.pressure)
     while excess(top) < 0:
         top *= 4
-    pressure = float(brentq(excess, 0.0, top, xtol=ROUNDING * top, rtol=4 * np.finfo(float).eps))
+    pressure = _root(excess, 0.0, top, ROUNDING * top)
     drop = _velocity_drop(pressure, right, gamma) - _velocity_drop(pressure, left, gamma)
     velocity = 0.5 * (left.velocity + right.velocity) + 0.5 * drop
     return Star(pressure, velocity, *(_density(pressure, s, gamma) for s in (left, right)))
+
+
+def _root(function: Callable[[float], float], low: float, high: float, tolerance: float) -> float:
+    root: Any = brentq(function, low, high, xtol=tolerance, rtol=4 * np.finfo(float).eps)
+    return float(root)
 
 
 def _velocity_drop(pressure: float, state: Gas, gamma: float) -> float:
@@ -107,7 +113,7 @@ class DamBreak:
             jump = np.sqrt(0.5 * self.gravity * (depth + self.right) / (depth * self.right))
             return fan - (depth - self.right) * jump
 
-        depth = float(brentq(excess, self.right, self.left, xtol=ROUNDING, rtol=4 * np.finfo(float).eps))
+        depth = _root(excess, self.right, self.left, ROUNDING)
         return depth, 2 * float(np.sqrt(self.gravity * self.left) - np.sqrt(self.gravity * depth))
 
     @property

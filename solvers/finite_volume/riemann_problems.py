@@ -77,7 +77,7 @@ CASES: Mapping[str, Case] = {
 
 def gas_problem(case: Case, box: Box = UNIT) -> Problem:
     """The problem of a case, with outflow at both ends; x is the first axis."""
-    equation = Euler1D()
+    equation = Euler1D(1.4)
     left, right = case.states
     below, above = ({"density": s.density, "momentum_x": s.density * s.velocity,
                      "energy": s.pressure / 0.4 + 0.5 * s.density * s.velocity**2} for s in (left, right))  # fmt: skip
