@@ -21,7 +21,7 @@ from sciml.solvers.trial import QUICK, box, smooth_fields
 from sciml.types import Array
 
 SPECTRAL_POINTS = {1: 48, 2: 48, 3: 24}
-DIFFERENCE_POINTS = {1: (24, 36, 48, 72), 2: (16, 24, 32, 48), 3: (12, 14, 16, 20)}
+DIFFERENCE_POINTS = {1: (24, 36, 48, 72), 2: (16, 24, 32, 48), 3: (24, 28, 36, 48)}
 
 
 def text_of(equation: Equation) -> Callable[[dict[str, Any], Any], dict[str, Any]]:

@@ -40,8 +40,9 @@ class Row(NamedTuple):
 
     @property
     def text(self) -> str:
-        """The row as one line."""
-        return f"{self.what}: {self.found:.9g}, expected {self.expected:.9g} to {self.tolerance:.1g}"
+        """The row as one line, marked where it does not hold."""
+        mark = "" if self.holds else "NOT MET: "
+        return f"{mark}{self.what}: {self.found:.9g}, expected {self.expected:.9g} to {self.tolerance:.1g}"
 
 
 Rows = Callable[[], Iterable[Row]]

@@ -183,6 +183,7 @@ def test_a_value_that_differs_from_the_literature_is_found():
     for bad in (1.1, float("nan"), float("inf")):
         passed, lines = rows_hold([good, good._replace(found=bad)])
         assert not passed and lines[0] == "period: 1, expected 1 to 1e-08"
+        assert lines[1].startswith("NOT MET: period: ")
     assert rows_hold([good]) == (True, ("period: 1, expected 1 to 1e-08",))
 
 
