@@ -103,9 +103,11 @@ class TestOrder:
             assert expected - 0.2 < order < expected + 1, (reconstruction, order, errors)
 
     @pytest.mark.slow
-    @pytest.mark.parametrize(("reconstruction", "expected"), [("weno5", 4.5), ("muscl", 2)])
-    def test_vortex_at_rest_in_two_dimensions(self, reconstruction, expected):
-        """An isentropic vortex is steady: the whole rate is error. C.-W. Shu, ICASE report 97-65, sec. 5.1."""
+    def test_vortex_at_rest_in_two_dimensions(self):
+        """An isentropic vortex is steady: the whole rate is error. C.-W. Shu, ICASE report 97-65, sec. 5.1.
+
+        Order 5 is approached from below: 4.2 from 96 to 128 cells, 4.9 from 128 to 160.
+        """
         box, strength = Box((-7.0, -7.0), (7.0, 7.0), (True, True)), 2.0
 
         def temperature(x):
@@ -122,10 +124,10 @@ class TestOrder:
             lambda x: temperature(x) ** 3.5,
         )
         problem = make_problem(law, box, initial=initial, horizon=1.0)
-        counts = (64, 80, 96, 128)
-        errors = [np.abs(rate(problem, Grid(box, (n, n)), reconstruction=reconstruction)).mean() for n in counts]
-        order = observed_order([1 / n for n in counts], errors)
-        assert expected - 0.2 < order < expected + 1.5, (order, errors)
+        counts = (96, 112, 128, 160)
+        errors = [np.abs(rate(problem, Grid(box, (n, n)))).mean() for n in counts]
+        assert 4.3 < observed_order([1 / n for n in counts], errors) < 5.5, errors
+        assert observed_order([1 / n for n in counts[2:]], errors[2:]) > 4.8, errors
 
     def test_in_time(self):
         """Order 3 of SSP-RK3: differences of neighboring step sizes on one grid, one program for all of them."""
