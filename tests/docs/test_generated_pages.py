@@ -8,7 +8,7 @@ import sys
 import pytest
 
 
-@pytest.mark.parametrize("script", ["architecture_graph.py", "recipe_reference.py"])
+@pytest.mark.parametrize("script", ["architecture_graph.py", "certificates.py", "gallery.py", "recipe_reference.py"])
 def test_generated_part_of_the_page_is_current(script, repository):
     if script == "architecture_graph.py":
         pytest.importorskip("grimp")
