@@ -16,15 +16,15 @@ class GrayScott(Evolution):
 
     Symbols: u [1] fuel, v [1] catalyst, A and B [m^2/s] their diffusivities, F [1/s] feed rate, k [1/s] kill rate.
     What you should see: a seed of v divides into spots, stripes, mazes or waves, depending on F and k.
-    Good values: A = 2e-5, B = 1e-5 on [-1, 1]^2 with 128 points per axis, steps of 1 s, 10 000 s;
+    Good values: A = 0.16, B = 0.08 with points 1 m apart, or 2e-5 and 1e-5 on [-1, 1]^2; steps of 1 s, 10 000 s;
         (F, k) = (0.014, 0.054) moving spots, (0.029, 0.057) maze, (0.03, 0.062) spots, (0.058, 0.065) worms.
     Limits: v = 0 leaves diffusion and refilling, u -> 1; with A = B = 0 every point is an ODE of its own.
     Source: J. E. Pearson, Science 261 (1993) 189, eqs. (2); P. Gray, S. K. Scott, Chem. Eng. Sci. 39 (1984) 1087.
     """
 
     fields: ClassVar[tuple[Field, ...]] = (Field("u"), Field("v"))
-    fuel_diffusivity: float = parameter(2e-5, unit="m^2/s", minimum=0.0, doc="diffusivity of u")
-    catalyst_diffusivity: float = parameter(1e-5, unit="m^2/s", minimum=0.0, doc="diffusivity of v")
+    fuel_diffusivity: float = parameter(0.16, unit="m^2/s", minimum=0.0, doc="diffusivity of u")
+    catalyst_diffusivity: float = parameter(0.08, unit="m^2/s", minimum=0.0, doc="diffusivity of v")
     feed: float = parameter(0.029, unit="1/s", minimum=0.0, doc="rate at which u is refilled and all is drained")
     kill: float = parameter(0.057, unit="1/s", minimum=0.0, doc="rate at which v is removed besides")
 

@@ -135,7 +135,7 @@ def test_two_orders_agree_on_a_pattern():
     box = Box((-0.25, -0.25), (0.25, 0.25), (True, True))
     spot = lambda x: jnp.exp(-400 * (x[0] ** 2 + x[1] ** 2))  # noqa: E731 -- used twice
     start = {"u": lambda x: 1 - 0.5 * spot(x), "v": lambda x: 0.25 * spot(x)}
-    problem = make_problem(GrayScott(), box, initial=start, horizon=200.0)
+    problem = make_problem(GrayScott(2e-5, 1e-5), box, initial=start, horizon=200.0)
     grid = Grid(box, (24, 24))
     fine = solve(problem, grid, Etdrk4(dt=0.5), times=[200.0]).fields
     rough = solve(problem, grid, Etdrk2(dt=0.25), times=[200.0]).fields
