@@ -21,7 +21,8 @@ from sciml.solvers.trial import QUICK, box, smooth_fields
 from sciml.types import Array
 
 SPECTRAL_POINTS = {1: 48, 2: 48, 3: 24}
-DIFFERENCE_POINTS = {1: (24, 36, 48, 72), 2: (16, 24, 32, 48), 3: (24, 28, 36, 48)}
+DIFFERENCE_POINTS = {1: (24, 36, 48, 72), 2: (16, 24, 32, 48), 3: (12, 14, 16, 20)}
+HIGHEST_WAVE = {1: 2, 2: 2, 3: 1}  # of trial states: products of two are resolved by all of these differences
 
 
 def text_of(equation: Equation) -> Callable[[dict[str, Any], Any], dict[str, Any]]:
@@ -40,7 +41,7 @@ def text_of(equation: Equation) -> Callable[[dict[str, Any], Any], dict[str, Any
 
 def trial_state(equation: Equation, dim: int) -> dict[str, Any]:
     """A random band-limited function of space per field."""
-    return {name: f.at_start for name, f in smooth_fields(equation, dim, seed=11).items()}
+    return {name: f.at_start for name, f in smooth_fields(equation, dim, seed=11, highest=HIGHEST_WAVE[dim]).items()}
 
 
 def spectral_difference(equation: Equation, dim: int) -> float:
