@@ -8,7 +8,7 @@ from typing import ClassVar, final
 from sciml.registry import option, register
 from sciml.solvers.krylov import LinearSolver, bicgstab_solver
 from sciml.solvers.method import EllipticSolver
-from sciml.solvers.system import LinearSystem
+from sciml.solvers.system import LinearSystem, divide
 
 
 @register("method", "bicgstab")
@@ -29,4 +29,6 @@ class Bicgstab(EllipticSolver):
 
     def linear_solver(self, system: LinearSystem) -> LinearSolver:
         """BiCGStab."""
-        return bicgstab_solver(system.inverse_laplacian, self.tolerance, self.max_iterations)
+        modes = system.exact_modes
+        inverse = None if modes is None else lambda matvec, v: divide(modes, matvec, v)
+        return bicgstab_solver(system.inverse_laplacian, self.tolerance, self.max_iterations, inverse)

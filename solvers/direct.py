@@ -13,8 +13,7 @@ import numpy as np
 from sciml.errors import ConfigError
 from sciml.registry import option, register
 from sciml.solvers.method import EllipticSolver, Matvec
-from sciml.solvers.modes import Modes
-from sciml.solvers.system import LinearSystem, symbol_of
+from sciml.solvers.system import LinearSystem, divide
 from sciml.types import Array
 
 
@@ -43,7 +42,7 @@ class Direct(EllipticSolver):
         """By modes if the equation allows it, else dense."""
         modes = system.exact_modes
         if modes is not None:
-            return lambda matvec, b: (_divide(modes, matvec, b), jnp.asarray(1.0))
+            return lambda matvec, b: (divide(modes, matvec, b), jnp.asarray(1.0))
         n = int(np.prod(system.space.shape))
         if n > self.most_unknowns:
             raise ConfigError(
@@ -54,11 +53,6 @@ class Direct(EllipticSolver):
                 fix="method: {kind: multigrid}, {kind: conjugate_gradient}, or {kind: bicgstab} if it is not symmetric",
             )
         return lambda matvec, b: (_dense(matvec, b), jnp.asarray(1.0))
-
-
-def _divide(modes: Modes, matvec: Matvec, b: Array) -> Array:
-    symbol = symbol_of(modes, matvec, b)
-    return modes.backward(modes.forward(b) / jnp.where(symbol == 0, 1.0, symbol))
 
 
 def _dense(matvec: Matvec, b: Array) -> Array:

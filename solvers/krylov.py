@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import jax
@@ -32,13 +33,22 @@ def transposable(solve: LinearSolver, weights: Array) -> LinearSolver:
     return solver
 
 
-def bicgstab_solver(precondition: Matvec, tolerance: float, most: int) -> LinearSolver:
-    """(matvec, b) -> (x, iterations) by BiCGStab, for any matrix and its transpose."""
+def bicgstab_solver(
+    precondition: Matvec, tolerance: float, most: int, inverse: Callable[[Matvec, Array], Array] | None
+) -> LinearSolver:
+    """(matvec, b) -> (x, iterations) by BiCGStab, for any matrix and its transpose.
+
+    `inverse`, where there is one, takes the place of `precondition` for the matrix itself.
+    """
 
     def solve(matvec: Matvec, b: Array) -> tuple[Array, Array]:
-        return stabilized_biconjugate_gradients(matvec, precondition, b, tolerance, most)
+        near = precondition if inverse is None else partial(inverse, matvec)
+        return stabilized_biconjugate_gradients(matvec, near, b, tolerance, most)
 
-    return lambda matvec, b: jax.lax.custom_linear_solve(matvec, b, solve, solve, has_aux=True)
+    def transposed(vecmat: Matvec, b: Array) -> tuple[Array, Array]:
+        return stabilized_biconjugate_gradients(vecmat, precondition, b, tolerance, most)
+
+    return lambda matvec, b: jax.lax.custom_linear_solve(matvec, b, solve, transposed, has_aux=True)
 
 
 def conjugate_gradients(

@@ -70,6 +70,12 @@ class LinearSystem:
         return modes.backward(modes.forward(v) / safe)
 
 
+def divide(modes: Modes, matvec: Matvec, b: Array) -> Array:
+    """The solution of `matvec(x) = b` for an operator that `modes` diagonalize."""
+    symbol = symbol_of(modes, matvec, b)
+    return modes.backward(modes.forward(b) / jnp.where(symbol == 0, 1.0, symbol))
+
+
 def symbol_of(modes: Modes, matvec: Matvec, like: Array) -> Array:
     """The factor of each mode of an operator that `modes` diagonalize."""
     return modes.forward(matvec(modes.backward(jnp.ones_like(modes.forward(like)))))
