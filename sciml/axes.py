@@ -135,4 +135,3 @@ def recomputed(function: Callable[..., T]) -> Callable[..., T]:
 def whole_shape(shape: tuple[int, ...]) -> tuple[int, ...]:
     """Shape of the whole field, of whose first space axis this device has a part: `(X local, ...)` to `(X, ...)`."""
     return (shape[0] * parts(SPACE), *shape[1:])
-

@@ -10,6 +10,7 @@ from sciml.solvers.etdrk4 import Etdrk4
 from sciml.solvers.exact import ExactSolution, exact_solution
 from sciml.solvers.imex import Imex
 from sciml.solvers.method import EllipticSolver, Method, TimeStepper
+from sciml.solvers.multigrid import Multigrid
 from sciml.solvers.rk4 import Rk4
 from sciml.solvers.solve import Solution, integrate, solve
 from sciml.solvers.ssprk3 import Ssprk3
@@ -27,6 +28,7 @@ __all__ = [
     "ExactSolution",
     "Imex",
     "Method",
+    "Multigrid",
     "Reference",
     "Report",
     "Rk4",
