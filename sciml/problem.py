@@ -177,7 +177,7 @@ def manufactured(
     for face in domain.faces:
         axis, sign = domain.names.index(face[0]), 1.0 if face[1] == "+" else -1.0
         conditions = {name: choose(functions[name], axis, sign) for name in names}
-        boundary[face] = conditions if len(names) > 1 else conditions[names[0]]
+        boundary[face] = conditions if len(names) > 1 else next(iter(conditions.values()))
     initial = {name: _at_start(functions[name]) for name in names} if has_time else None
     return make_problem(
         equation, domain, initial=initial, boundary=boundary, source=sources, horizon=horizon, exact=functions

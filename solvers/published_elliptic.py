@@ -79,7 +79,7 @@ def cavity_at_100() -> Iterable[Row]:
     """Lid-driven cavity, Reynolds number 100, 17 and 33 points extrapolated.
 
     U. Ghia, K. N. Ghia, C. T. Shin, J. Comput. Phys. 48 (1982) 387, tables I and II. Their values are off by 1.5 % (u)
-    and 3.4 % (v): refinement gives -0.2091, -0.2140 and -0.2538, hence the wide tolerance.
+    and 3.4 % (v): 33 and 65 points extrapolate to -0.2090, -0.2138 and -0.2534, hence the wide tolerance.
     """
     found = extrapolated(lid_driven_cavity(100.0, 17), lid_driven_cavity(100.0, 33))
     for name, value in {"u in the center": -0.20581, "least u": -0.21090, "least v": -0.24533}.items():
