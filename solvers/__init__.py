@@ -14,6 +14,7 @@ from sciml.solvers.multigrid import Multigrid
 from sciml.solvers.rk4 import Rk4
 from sciml.solvers.solve import Solution, integrate, solve
 from sciml.solvers.ssprk3 import Ssprk3
+from sciml.solvers.target import Settings, settings_for
 from sciml.solvers.verification import Check, Report, verify
 
 __all__ = [
@@ -32,6 +33,7 @@ __all__ = [
     "Reference",
     "Report",
     "Rk4",
+    "Settings",
     "Solution",
     "Ssprk3",
     "TimeStepper",
@@ -39,6 +41,7 @@ __all__ = [
     "exact_solution",
     "integrate",
     "reference_solution",
+    "settings_for",
     "solve",
     "solve_batch",
     "stack",
