@@ -45,8 +45,12 @@ def page_text(blocks: dict[str, str]) -> str:
 def _row(name: str, text: str) -> tuple[str, ...]:
     checks = _checks(text)
     steps, space = (_methods(checks.get(f"order in {what}", [])) for what in ("time", "space"))
+    cells = [
+        re.sub(r"(\w+), observed ([\d.]+),.*", r"\1 on cells: \2", line) for line in checks.get("order on cells", [])
+    ]
     series = [line.split(":")[1].split()[-1] for line in checks.get("order in space", []) if "Fourier" in line]
     space += f"{', ' if space else ''}Fourier to {series[0]}" if series else ""
+    space = ", ".join(part for part in (space, *(line for line in cells if "on cells" in line)) if part)
     drifts = [re.sub(r" drifts by ", " ", line) for line in checks.get("invariants", []) if "drifts" in line]
     known = [line for what in ("limits", "published values") for line in checks.get(what, []) if "expected" in line]
     passed = text.splitlines()[-1].strip().removesuffix(" checks passed")

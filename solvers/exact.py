@@ -43,8 +43,11 @@ def exact_solution(problem: Problem, grid: Grid, times: Any = None) -> ExactSolu
 
     Known: problems that bring their own `exact`; heat, advection, wave, Maxwell and free Schroedinger on periodic
     boxes (Fourier coefficients of the initial field, exact for band-limited fields, else with the error that the tail
-    of the spectrum tells); viscous Burgers on a periodic interval (Cole-Hopf).
+    of the spectrum tells); viscous Burgers on a periodic interval (Cole-Hopf). None on a grid of
+    cells: averages are not values at points.
     """
+    if grid.cells:
+        return None
     if problem.exact and set(problem.exact) == set(problem.field_names):
         return ExactSolution(_own(problem, grid, times), ROUNDING)
     if problem.source or not all(grid.box.periodic) or times is None:
@@ -141,7 +144,7 @@ def _(equation: Burgers, problem: Problem, grid: Grid, times: np.ndarray) -> Exa
 
     E. Hopf, Comm. Pure Appl. Math. 3 (1950) 201, eq. (7). The error is the change on halving the quadrature points.
     """
-    if grid.dim != 1:
+    if grid.dim != 1 or equation.viscosity == 0:
         return None
     full, half = (
         _cole_hopf(equation.viscosity, problem.initial["u"], grid, times, n)

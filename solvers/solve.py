@@ -52,7 +52,9 @@ def solve(problem: Problem, grid: Grid, method: Method, *, times: Any = None) ->
     solution that blows up (with its time), a singular or incompatible system, or iterations that do not converge.
     """
     check(problem, grid, method, times)
-    (warn_of_a_misfit if problem.is_evolution else check_coefficients)(problem, grid)
+    check_coefficients(problem, grid)
+    if problem.is_evolution:
+        warn_of_a_misfit(problem, grid)
     values, outcome = solve_watched(problem, grid, method, times)
     where = place_of(outcome, problem, grid, method)
     error = failure(outcome, method, f"the problem of {type(problem.equation).__name__}", where)

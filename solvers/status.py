@@ -153,7 +153,7 @@ def _not_symmetric(s: Status, method: Any, who: str) -> NumericalError:
         f"the operator of {who} is not symmetric, which conjugate gradients need",
         expected=f"a relative asymmetry below {float(s.limit):.0e}",
         got=f"{float(s.measure):.2e}",
-        reason="first derivatives, Neumann or Robin faces, or differences of order 4",
+        reason="first derivatives, differences of order 4, or fields whose conditions on a face differ in kind",
         fix="method: {kind: bicgstab}",
     )
 

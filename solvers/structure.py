@@ -153,6 +153,13 @@ def read_structure(
     return {n: term if isinstance(term, Trace) else Trace(affine=not _is_zero(term)) for n, term in terms.items()}
 
 
+def flux_is_pointwise(flux: Callable[..., Any], names: Sequence[str], dim: int) -> bool:
+    """Whether a text `(fields, calculus) -> components by field` contains no derivative."""
+    unknowns = {name: Trace(depends=frozenset({name})) for name in names}
+    components = [c for part in flux(unknowns, StructureReading(dim)).values() for c in part if isinstance(c, Trace)]
+    return not any(component.operators or component.slope for component in components)
+
+
 def is_linear(structure: Structure) -> bool:
     """Whether every term is linear (or affine) in the unknowns."""
     return not any(trace.nonlinear for trace in structure.values())

@@ -31,6 +31,8 @@ sys.path.insert(0, str(ROOT / "tests"))
 HEAD = """# Proof of the plans
 
 Made by `python benchmarks/plans/proof_table.py --pairs` on {date}, jax {jax}, eight simulated CPU devices, float64.
+Rows are kept between runs: those of one day may be of several commits. Programs are compiled at XLA's optimization
+level 0.
 Small models (`tests/plan_cases.py`), three steps of Adam under each plan and on one device.
 
 - difference: of losses, gradient norms and parameters after three steps from those of one device, relative to the

@@ -110,7 +110,13 @@ class Slope(FieldArithmetic):
         return Slope(function(self.raw, *(self._at_faces(other) for other in others)), self.axis)
 
     def linear(self, function: Callable[..., Any], other: Any) -> Slope:
-        """Sum or difference."""
+        """Sum or difference of slopes; raises `ConfigError` for a slope plus averages, of which transport is a part."""
+        if not isinstance(other, Slope) and jnp.ndim(other):
+            raise ConfigError(
+                "a diffusive flux is added to another one inside one divergence",
+                expected="transport in `flux`, diffusion in a divergence of its own",
+                reason="finite volumes read transport from states at the faces and diffusion from averages",
+            )
         return self.combine(function, other)
 
     def scaled(self, factor: Any) -> Slope:

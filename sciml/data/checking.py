@@ -90,6 +90,7 @@ def _folder(folder: Path) -> Iterator[Finding]:
         return
     if _is_locked(folder):
         yield Finding(".", "another process is generating here", "wait for it to finish", BusyError)
+        return
     yield from (_shard(folder / shard.file, shard, known.identity) for shard in known.shards)
     yield from _strangers(folder, known)
     yield from _samples(known)

@@ -87,7 +87,7 @@ def generate(
         writer = ShardWriter(folder, f"shard-{plan.number:03d}-{ranks.rank:04d}", plan.manifest.identity)
         failed, error = _compute(plan, plan.work(folder, ranks.rank, ranks.size), simulate, writer, ranks, progress)
         shards = [shard for part in ranks.gather(writer.shards) for shard in part]
-        ranks.on_first(lambda: _close(folder, plan.manifest.adding(shards), bool(shards)))
+        ranks.on_first(lambda: _close(folder, plan.manifest.adding(shards), bool(shards) or adopted > 0))
         ranks.agree(error)
     _report_failed({i: why for part in ranks.gather(failed) for i, why in part.items()}, layout.samples)
     computed = sum(len(shard.ids) for shard in shards)
@@ -97,11 +97,11 @@ def generate(
 
 
 def _close(folder: Path, known: Manifest, changed: bool) -> None:
-    """The manifest, and the file that shows all shards as one."""
+    """The file that shows all shards as one, and the manifest: in this order, so that a kill leaves none behind."""
     sharing.end(folder)
-    known.save(folder)
     if changed or not (folder / master.FILE).exists():
         master.write(folder, known)
+    known.save(folder)
 
 
 def _noted(notes: Mapping[str, Any] | Callable[[], Mapping[str, Any]] | None) -> dict[str, Any]:

@@ -44,6 +44,7 @@ def write_hdf5(path: Path, fill: Fill, needed: int | None = None) -> Written:
             patient = _Patient(raw, background)
             with h5py.File(patient, "w") as stored:
                 fill(stored, patient.check)
+            patient.syncing.result()  # the system tells an error of the disk once, to whoever syncs first
             patient.check()
             synced = background.submit(os.fsync, raw.fileno())
             raw.seek(0)

@@ -18,14 +18,18 @@ def split_rows(samples: int, splits: Mapping[str, float], seed: int) -> dict[str
     What is left over by fractions that sum to 1 goes to the first split; otherwise it becomes the split
     "unused". A split of size 0 is left out. Raises ConfigError when the splits do not fit or one gets no sample.
     """
-    counts = _counts(samples, splits)
+    counts = split_counts(samples, splits)
     order = np.random.Generator(np.random.Philox(key=[seed, 0])).permutation(samples)
     ends = np.cumsum(list(counts.values()))
     parts = zip((*counts, UNUSED), np.split(order, ends), strict=True)
     return {name: np.sort(part) for name, part in parts if len(part)}
 
 
-def _counts(samples: int, wanted: Mapping[str, float]) -> dict[str, int]:
+def split_counts(samples: int, wanted: Mapping[str, float]) -> dict[str, int]:
+    """Samples per split from fractions (the first split takes what rounding leaves over) or from counts.
+
+    Raises ConfigError for what does not fit, or leaves a split empty.
+    """
     splits = {name: size for name, size in wanted.items() if size != 0}
     whole = all(isinstance(size, (int, np.integer)) and size >= 1 for size in splits.values())
     fractions = all(isinstance(size, float) and 0 < size <= 1 for size in splits.values())

@@ -11,7 +11,7 @@ import numpy as np
 from sciml.boundary import Condition
 from sciml.calculus.finite_volume import FaceStates
 from sciml.domain import Grid
-from sciml.equations.base import FieldSet
+from sciml.equations.base import FieldSet, read
 from sciml.equations.conservation import ConservationLaw
 from sciml.errors import ConfigError
 from sciml.registry import option, register
@@ -21,6 +21,7 @@ from sciml.solvers.finite_volume.system import CellSystem
 from sciml.solvers.march import Schedule
 from sciml.solvers.method import Scheme
 from sciml.solvers.status import Status
+from sciml.solvers.structure import flux_is_pointwise
 from sciml.types import Array
 
 LARGEST_CFL = 0.5  # half a cell per step: what is left of a cell stays positive
@@ -67,6 +68,14 @@ class FiniteVolume(Scheme):
                 expected="an equation class with a base ConservationLaw, which tells its max_speed",
                 got=f"{name}({', '.join(base.__name__ for base in type(problem.equation).__bases__)})",
                 fix="method: {kind: etdrk4}, or def max_speed(self, u, axis, d) in the class",
+            )
+        flux = jax.tree.map(lambda leaf: 1.0, problem.equation).flux  # coefficients may be shapes without values
+        if not flux_is_pointwise(lambda u, d: read(flux, u, d), problem.field_names, grid.dim):
+            raise ConfigError(
+                f"the flux of {name} contains a derivative",
+                expected="a flux that the state at a face tells; diffusion stands in `stiff` or `nonstiff`",
+                reason="finite volumes would lose it: states at the faces have no slope",
+                fix="def nonstiff(self, u, d): return {'u': d.divergence(tuple(k * s for s in d.gradient(u.u)))}",
             )
         if grid.box.faces and not grid.cells:
             raise ConfigError(

@@ -107,8 +107,9 @@ class CellSystem:
 
     def fastest_cell(self, u: Array, t: Any) -> Array:
         """The place of the largest speed."""
-        faces = self._faces(0, self.grid.points, t)
-        return jnp.argmax(jnp.nan_to_num(faces.speed(u), nan=jnp.inf)).astype(jnp.int32)
+        faces = (self._faces(axis, self.grid.points, t) for axis in range(self.grid.dim))
+        rates = sum((f.speed(u) / length for f, length in zip(faces, self.grid.spacing, strict=True)), jnp.zeros(()))
+        return jnp.argmax(jnp.nan_to_num(rates, nan=jnp.inf)).astype(jnp.int32)
 
     def _positive(self, u: Array) -> dict[str, Any]:
         d = FaceStates(self.grid.dim, self.grid.points)

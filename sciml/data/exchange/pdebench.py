@@ -124,7 +124,7 @@ def _read_tensor(file: Stored) -> Source:
 
 
 def _read_groups(file: Stored) -> Source:
-    keys = sorted(name for name in file if DATA in file[name])
+    keys = sorted((name for name in file if DATA in file[name]), key=lambda name: (len(name), name))
     first: Stored = file[f"{keys[0]}/{DATA}"]
     space = [name for name in SPACE if f"{keys[0]}/{GRID}/{name}" in file]
     expected = 2 + len(space)

@@ -11,6 +11,7 @@ import numpy as np
 from sciml.data.axes import TIME
 from sciml.data.dataset import Dataset
 from sciml.data.layout import Coordinate, Layout
+from sciml.data.splits import split_counts
 from sciml.errors import ConfigError, DataError
 from sciml.spec import Variable
 
@@ -159,14 +160,8 @@ class Source:
 
 def counts(samples: int, splits: Mapping[str, float]) -> dict[str, int]:
     """Fractions of all samples, the first split taking what rounding leaves over; or counts as they are."""
-    if sum(splits.values()) > 1:
-        found = {name: int(count) for name, count in splits.items()}
-    else:
-        found = {name: int(part * samples + 1e-9) for name, part in splits.items()}
-        found[next(iter(found))] += round(sum(splits.values()) * samples) - sum(found.values())
-    if sum(found.values()) > samples:
-        raise ConfigError(f"the file has {samples} samples", expected="fractions or counts of them", got=dict(splits))
-    return found
+    whole = all(float(size).is_integer() for size in splits.values()) and sum(splits.values()) > 1
+    return split_counts(samples, {name: int(size) if whole else float(size) for name, size in splits.items()})
 
 
 def axis(points: np.ndarray, unit: str, periodic: bool) -> Coordinate:
