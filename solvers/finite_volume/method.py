@@ -34,10 +34,10 @@ class FiniteVolume(Scheme):
     """Finite volumes with SSP-RK3 for conservation laws, with or without shocks; fields are averages over the cells.
 
     The ends of the cells are reconstructed by `weno5` (order 5 where smooth) or by `muscl` with a limiter (order 2,
-    more robust); `riemann` makes fluxes of them (`hllc` is `rusanov` for laws without contacts). Mass is conserved to
-    rounding, density, pressure and depth stay positive. Diffusion, reactions and sources are explicit. Steps are as
-    long as `cfl` allows: sum over axes of speed * dt / cell; `dt` bounds them, too, and `integrate` takes it as it
-    is.
+    more robust, but on dry ground it sends a thin film ahead of the water); `riemann` makes fluxes of them (`hllc` is
+    `rusanov` for laws without contacts). Mass is conserved to rounding, density, pressure and depth stay positive.
+    Diffusion, reactions and sources are explicit. Steps are as long as `cfl` allows: sum over axes of
+    speed * dt / cell; `dt` bounds them, too, and `integrate` takes it as it is.
     """
 
     references: ClassVar[tuple[str, ...]] = (
