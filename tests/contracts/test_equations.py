@@ -24,7 +24,10 @@ def test_the_shipped_equations_are_registered():
     assert set(NAMES) == SHIPPED
 
 
-@pytest.mark.parametrize("name", NAMES)
+OF_EACH_KIND = ("burgers", "darcy", "euler_1d", "navier_stokes_vorticity", "wave")
+
+
+@pytest.mark.parametrize("name", [n if n in OF_EACH_KIND else pytest.param(n, marks=pytest.mark.slow) for n in NAMES])
 def test_certificate(name):
     """Readings, manufactured residual, linearity and symbol, orders, invariants, gradients, vmap, docstring."""
     report = verify(name)
