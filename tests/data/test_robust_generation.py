@@ -36,7 +36,8 @@ def undisturbed(tmp_path_factory):
 @needs_mpi
 def test_one_killed_rank_and_a_run_that_fills_the_gaps(undisturbed, tmp_path):
     folder = tmp_path / "data"
-    killed = run(2, folder, "--shard-each-chunk", "--kill-rank", 1, "--kill-after", 1)
+    # rank 0 holds its first chunk until two of rank 1 are done, which dies in its second
+    killed = run(2, folder, "--shard-each-chunk", "--kill-rank", 1, "--kill-after", 1, "--wait-for", 2)
     assert killed.returncode != 0
     finished = {path.name: path.read_bytes() for path in folder.glob("shard-*.h5")}
     assert finished  # what rank 1 had closed before, at least
