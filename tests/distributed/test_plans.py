@@ -37,7 +37,6 @@ MORE = [
     ("experts", "expert 2 domain 4"),
     ("experts", "expert 2 tensor 4"),
     ("experts", "fsdp 2 expert 4 zero 3"),
-    ("experts", "expert 2 domain 2 pipeline 2 microbatches 2 1f1b"),
 ]
 KINDS = {
     "data": {"all-reduce"},
