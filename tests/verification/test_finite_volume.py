@@ -26,6 +26,7 @@ from sciml.problem import make_problem
 from sciml.solvers import Etdrk4, Rk4, Ssprk3, error_estimate, integrate, solve, solve_batch, stack
 from sciml.solvers.finite_volume.cells import cell_averages, wall
 from sciml.solvers.finite_volume.method import FiniteVolume
+from sciml.solvers.finite_volume.reconstruction import RECONSTRUCTIONS, van_leer
 from sciml.solvers.finite_volume.system import CellSystem
 
 
@@ -159,6 +160,17 @@ def test_viscous_burgers_as_by_series():
     window = np.asarray([0.5, 1, 1, 1, 0.5]) / 4  # the average over a cell by the trapezoidal rule
     averages = sum(w * np.roll(exact, 2 - k, axis=1) for k, w in enumerate(window))[:, ::4]
     assert np.abs(found - averages).max() < 2e-3
+
+
+@pytest.mark.parametrize("name", ["weno5", "muscl"])
+def test_a_small_jump_on_a_large_mean_is_kept_as_sharp_as_a_large_one(name):
+    """Ends of cells commute with scaling and with adding a constant, up to rounding over the size of the jump."""
+    reconstruct = jax.jit(lambda v: jnp.stack(RECONSTRUCTIONS[name][0](v, 0, van_leer)))
+    steps = jnp.asarray([0.0, 0.0, 0.0, 0.0, 1.0, 1.0, 0.9, 0.7, 0.7, 0.2, 0.2, 0.2])
+    alone = reconstruct(steps)
+    for size in (1e-2, 1e-5, 1e-8):
+        found = (reconstruct(1 + size * steps) - 1) / size
+        assert np.abs(found - alone).max() < 1e-14 / size, size
 
 
 class TestConservation:
