@@ -49,7 +49,8 @@ class Varying:
         value = _at(problem, self.place)
         if not self.is_field:
             return {self.name: jnp.asarray(value, jnp.float64)}
-        return {self.name: evaluate_on(value, grid.points, 0.0), self.coefficient_name: value.coefficients}
+        field = {self.name: evaluate_on(value, grid.points, 0.0)}
+        return {**field, self.coefficient_name: value.coefficients} if self.coefficients else field
 
 
 class Family:
@@ -144,7 +145,21 @@ class Family:
             *((f"{name}_source", "1", random, ("source", name)) for name, random in self._source.items()),
         ]
         found = [_varying(name, unit, random, place, example) for name, unit, random, place in candidates]
-        return tuple(v for v in found if v is not None)
+        return tuple(v for v in (*self._bound(found[: len(self._initial)], units), *found) if v is not None)
+
+    def _bound(self, drawn: list[Varying | None], units: Mapping[str, str]) -> list[Varying]:
+        """Initial fields that are given, and yet start otherwise in each sample: a constraint ties them to others."""
+        changes = getattr(self.equation_class, "start", Evolution.start) is not Evolution.start
+        is_tied = changes and all(self.box.periodic) and any(drawn)
+        given = [name for name, v in zip(self._initial, drawn, strict=True) if v is None and is_tied]
+        return [Varying(f"{name}0", units[name], True, 0, ("initial", name)) for name in given]
+
+    @cached_property
+    def fixed_initial(self) -> dict[str, float]:
+        """Initial fields that are the same number everywhere and in every sample."""
+        example, varying = self.problem(0), {v.place for v in self.varying}
+        given = {n: f for n, f in example.initial.items() if isinstance(f, Constant) and ("initial", n) not in varying}
+        return {name: float(function.value) for name, function in given.items()}
 
 
 def grid_of(family: Family, data: GeneratedData) -> Grid:

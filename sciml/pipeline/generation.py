@@ -20,9 +20,12 @@ from sciml.functions import evaluate_on
 from sciml.pipeline.continuing import HASH, data_hash
 from sciml.pipeline.family import Family, grid_of, saved_times
 from sciml.pipeline.progress import Progress
+from sciml.pipeline.starting import known_source, starting_fields
+from sciml.problem import Problem
 from sciml.recipe import FileData, GeneratedData, Recipe
 from sciml.registry import OptionInfo
 from sciml.solvers import error_estimate, solve_batch
+from sciml.solvers.batch import block_size
 from sciml.spec import Variable
 
 CHUNK = 16
@@ -59,6 +62,11 @@ class Simulation:
         return self.data.method.build()
 
     @cached_property
+    def chunk(self) -> int:
+        """Samples per program: one at a time where a field fills the cache, so that a killed run loses one at most."""
+        return 1 if block_size(self.grid, len(self.family.field_names), CHUNK) == 1 else CHUNK
+
+    @cached_property
     def quantities(self) -> dict[str, Any]:
         """Quantities of interest by name."""
         return {c.kind: c.build() for c in self.data.quantities}
@@ -86,6 +94,7 @@ class Simulation:
         for v in self.family.varying:
             if v.is_field:
                 variables.append(Variable(v.name, v.unit, self.grid.shape, self.grid.box.names))
+            if v.coefficients:
                 axes = (f"{v.name}_mode",)
                 variables.append(Variable(v.coefficient_name, v.unit, (v.coefficients,), axes, role="scalar"))
         return variables
@@ -119,6 +128,7 @@ class Simulation:
         return {
             "equation": self.family.section.equation.kind,
             "fixed_parameters": {k: float(v) for k, v in shared.items() if np.asarray(v).dtype.kind in "fiu"},
+            "fixed_initial": self.family.fixed_initial,
             "boundary": boundary,
         }
 
@@ -129,7 +139,8 @@ class Simulation:
         """
         for number in samples:
             self._refuse_impossible(int(number))
-        batch = solve_batch(self.family.stacked(samples), self.grid, self.method, times=self.times_or_none, chunk=CHUNK)
+        stacked, times = self.family.stacked(samples), self.times_or_none
+        batch = solve_batch(stacked, self.grid, self.method, times=times, chunk=self.chunk)
         failed = {int(samples[i]): str(error) for i, error in batch.failures.items()}
         rows = [self._row(int(n), {k: v[i] for k, v in batch.fields.items()}, failed) for i, n in enumerate(samples)]
         return Simulated({name: np.stack([row[name] for row in rows]) for name in self.layout.names}, failed)
@@ -174,7 +185,7 @@ class Simulation:
         return self.times if self.family.is_evolution else None
 
     def _row(self, sample: int, fields: dict[str, Any], failed: dict[int, str]) -> dict[str, np.ndarray]:
-        known, initial = jax.device_get(self._record(sample))
+        known, initial = jax.device_get(self.record(sample))
         return {**known, **fields, **self.measured(fields, initial if sample not in failed else None)}
 
     def measured(self, fields: dict[str, Any], initial: dict[str, Any] | None) -> dict[str, np.ndarray]:
@@ -186,15 +197,27 @@ class Simulation:
         }
 
     @cached_property
-    def _record(self) -> Callable[[int], tuple[dict[str, Any], dict[str, Any]]]:
-        """Sample number -> (what varies, the initial fields), on the grid; compiled once."""
+    def record(self) -> Callable[[int], tuple[dict[str, Any], dict[str, Any]]]:
+        """Sample number -> (what varies, the fields that the method starts from), on the grid; compiled once."""
 
         def record(sample: Any) -> tuple[dict[str, Any], dict[str, Any]]:
             problem = self.family.draw(sample)
-            parts = [v.values(problem, self.grid) for v in self.family.varying]
-            return {k: v for part in parts for k, v in part.items()}, problem.initial_values(self.grid)
+            start = self.start(problem)
+            known: dict[str, Any] = {}
+            for v in self.family.varying:
+                known |= v.values(problem, self.grid)
+                part, name = v.place
+                if part == "initial":
+                    known[v.name] = start[name]
+                elif part == "source" and v.is_field:
+                    known[v.name] = _or(known_source(problem, name, self.grid, self.method), known[v.name])
+            return known, start
 
         return jax.jit(record)
+
+    def start(self, problem: Problem) -> dict[str, Any]:
+        """The fields that the method starts from, on the grid; none for a steady problem."""
+        return starting_fields(problem, self.grid, self.method) if self.family.is_evolution else {}
 
     def measured_error(self) -> float | None:
         """Mean relative L2 difference of some samples to a run at half the step and twice the resolution.
@@ -208,6 +231,10 @@ class Simulation:
                 problem = self.family.problem(sample)
                 errors.append(error_estimate(problem, self.grid, self.method, times=self.times_or_none))
         return float(np.mean(errors)) if errors else None
+
+
+def _or(value: Any, other: Any) -> Any:
+    return other if value is None else value
 
 
 def generate_data(recipe: Recipe, folder: Path, progress: Progress, comm: Any = None) -> Generated | None:
@@ -231,7 +258,7 @@ def generate_data(recipe: Recipe, folder: Path, progress: Progress, comm: Any = 
             folder / "data",
             simulation.layout,
             simulation.simulate,
-            chunk=CHUNK,
+            chunk=simulation.chunk,
             provenance=provenance,
             notes=notes,
             comm=comm,

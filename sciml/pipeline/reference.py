@@ -71,7 +71,7 @@ class References:
     def _quantity(self, name: str, index: int) -> float:
         problem = self.simulation.family.problem(int(self.numbers[index]))
         fields = {k: np.asarray(v) for k, v in self.solutions[index].fields.items()}
-        initial = {k: np.asarray(v) for k, v in problem.initial_values(self.simulation.grid).items()}
+        initial = {k: np.asarray(v) for k, v in self.simulation.start(problem).items()}
         return float(self.simulation.measured(fields, initial)[name])
 
     @cached_property
