@@ -13,7 +13,7 @@ import numpy as np
 from sciml.errors import ConfigError
 from sciml.solvers.evolution import Discretized
 from sciml.solvers.method import TimeStepper
-from sciml.solvers.stability import MOST_DOUBLINGS, estimate, norm, rough_values
+from sciml.solvers.stability import MOST_DOUBLINGS, estimate, norm, rough_on
 from sciml.solvers.status import Code, Status, status
 from sciml.types import Array
 
@@ -94,7 +94,8 @@ def march_watched(
     refused = doublings > (0 if method.unstable == "refuse" else MOST_DOUBLINGS)
     count = count * 2 ** jnp.where(refused, 0, doublings)
     advance = _Advance(system, method, plan, count)
-    start_norm = norm(system.initial)
+    space = system.space
+    start_norm = norm(system.initial, space.total)
 
     def segment(carry: tuple[Any, ...], span: tuple[Array, Array]) -> tuple[tuple[Any, ...], Array]:
         start, gap = span
@@ -103,7 +104,7 @@ def march_watched(
         def one(state: tuple[Any, ...]) -> tuple[Any, ...]:
             i, v, _, when, reference = state
             v = advance(v, start, gap, i)
-            size = norm(v)
+            size = norm(v, space.total)
             reference = jnp.where(reference < 0, jnp.maximum(start_norm, size), reference)
             good = jnp.isfinite(size) & (size <= LARGEST_GROWTH * reference)
             return i + 1, v, good, jnp.where(good, when, start + (i + 1) * gap / count), reference
@@ -122,7 +123,7 @@ def march_watched(
     code = jnp.where(jnp.isfinite(start_norm), code, Code.BAD_START)
     used = plan.gaps.max() / count
     largest = used / (stability.ratio if stability else 1.0)
-    growth = norm(y) / jnp.where(start_norm > 0, start_norm, 1.0)
+    growth = norm(y, space.total) / jnp.where(start_norm > 0, start_norm, 1.0)
     outcome = status(
         code,
         time=bad_time,
@@ -168,6 +169,6 @@ def _stability(system: Discretized, method: TimeStepper, plan: Schedule, steps: 
     if not system.has_rate:
         return None
     jacobian: Callable[[Array], Array] = jax.linearize(lambda y: system.rate(y, 0.0), system.initial)[1]
-    grid = system.space.grid
-    start = system.space.encode(jnp.asarray(rough_values(system.initial.shape[0], grid.shape)))
-    return estimate(method, system.linear, jacobian, start, plan.gaps.max() / steps)
+    space, step, duration = system.space, plan.gaps.max() / steps, plan.gaps.sum()
+    start = space.encode(rough_on(space.grid, system.initial.shape[0]))
+    return estimate(method, system.linear, jacobian, start, step, duration, space.total)

@@ -28,7 +28,9 @@ class TimeStepper(Method):
 
     `treats_linear_part` says whether L is treated exactly or implicitly; if not, N is the whole right-hand side
     and `linear` is None. The explicit part is stable while its eigenvalue times the step, damped as
-    `damping` says, stays inside the ellipse with the half axes `real_limit` and `imaginary_limit`.
+    `damping` says, stays inside the ellipse with the half axes 0.9 `real_limit` and 0.9 `imaginary_limit`. An
+    `imaginary_limit` of zero means that there is none: a step grows by `imaginary_growth` z^4 at i z, and how long it
+    may be depends on how many there are.
     """
 
     order: ClassVar[int]
@@ -39,6 +41,7 @@ class TimeStepper(Method):
     exact_without_remainder: ClassVar[bool]
     real_limit: ClassVar[float]
     imaginary_limit: ClassVar[float]
+    imaginary_growth: ClassVar[float] = 0.0
 
     @abc.abstractmethod
     def prepare(self, linear: Any, step: Any) -> Any:

@@ -30,6 +30,7 @@ LEVELS = 5  # of step sizes, so four differences between neighbors
 POINTS = {1: 12, 2: 12, 3: 6}  # few, so that explicit methods take large steps: their order shows above rounding
 HORIZON = 1.0
 TURN_PER_STEP = 0.5  # radians that the exact solution turns in the coarsest step
+UNLIMITED_TURN = 0.6  # of the fastest mode per step, for a method without a limit on the imaginary axis
 INTERVALS = {1: (64, 96, 128, 192), 2: (12, 16, 24, 32), 3: (8, 10, 12, 16)}
 NODES = 64  # of a series in time that are computed at once
 LARGEST_POWER = 4  # products of this many fields turn as often as they do together
@@ -62,7 +63,7 @@ def order_in_time(equation: Evolution, method: TimeStepper, rates: Rates) -> Obs
     Differences, because the error of the grid cancels in them. `deviation` is the finest solution against the
     manufactured one, relative L2: it also contains the error of the (coarse) grid.
     """
-    limit = min(method.real_limit, method.imaginary_limit)
+    limit = min(method.real_limit, method.imaginary_limit or UNLIMITED_TURN)
     fastest = rates.explicit if method.treats_linear_part else rates.whole
     first = max(4, int(np.ceil(fastest * HORIZON / (0.5 * limit))))
     steps = first * 2 ** np.arange(LEVELS)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import singledispatch
 from typing import Any, NamedTuple
 
 import jax
@@ -16,6 +17,17 @@ ITERATIONS = 24
 AVERAGED = 8
 SAFETY = 0.9  # power iteration approaches the spectral radius from below
 MOST_DOUBLINGS = 14
+ROUGH = 20  # the seed of the state that the iteration starts from
+MOST_GROWTH = 2.0  # over all steps, of a method that is unstable on the whole imaginary axis
+
+
+Total = Callable[[Array], Array]
+"""What the sum over a part of a state makes with those over the other parts."""
+
+
+def itself(value: Array) -> Array:
+    """The total where there is one part."""
+    return value
 
 
 class Stability(NamedTuple):
@@ -26,20 +38,27 @@ class Stability(NamedTuple):
 
 
 def estimate(
-    method: TimeStepper, linear: Any, jacobian: Callable[[Array], Array], start: Array, step: Any
+    method: TimeStepper,
+    linear: Any,
+    jacobian: Callable[[Array], Array],
+    start: Array,
+    step: Any,
+    duration: Any,
+    total: Total = itself,
 ) -> Stability:
     """Halve `step` until the linearized explicit part, damped by L, lies in the method's region of stability.
 
     `jacobian` is the derivative of the explicit part, `start` a rough state (complex states are Fourier or
-    modal coefficients). Shapes () of the result.
+    modal coefficients), `duration` that of the whole run; `total` adds what parts
+    of a state on several ranks contribute to a sum. Shapes () of the result.
     """
 
     def ratio(doublings: Array) -> Array:
         h = step / 2.0**doublings
         damping = method.damping(linear, h)
-        eigenvalue = _dominant(lambda v: h * damping(jacobian(v)), start)
-        extent = jnp.hypot(eigenvalue.real / method.real_limit, eigenvalue.imag / method.imaginary_limit)
-        return extent / SAFETY
+        eigenvalue = _dominant(lambda v: h * damping(jacobian(v)), start, total)
+        turn = _turn(method, jnp.abs(eigenvalue.imag), duration / h)
+        return jnp.hypot(eigenvalue.real / method.real_limit, turn) / SAFETY
 
     def too_large(state: tuple[Array, Array, Array]) -> Array:
         doublings, current, _ = state
@@ -56,28 +75,41 @@ def estimate(
     return Stability(jnp.where(unsolved, MOST_DOUBLINGS + 1, doublings), first)
 
 
-def _dominant(apply: Callable[[Array], Array], start: Array) -> Array:
+def _turn(method: TimeStepper, angle: Array, steps: Any) -> Array:
+    """The angle z that a mode turns in a step, in parts of the largest allowed one; proportional to the step.
+
+    Without a limit, growth by c z^4 in each of n steps, in all exp(c n z^4) <= `MOST_GROWTH`: n z is fixed, so the cube
+    root of c n z^4 is proportional to z.
+    """
+    if method.imaginary_limit:
+        return angle / method.imaginary_limit
+    return jnp.cbrt(method.imaginary_growth * steps * angle**4 / np.log(MOST_GROWTH))
+
+
+def _dominant(apply: Callable[[Array], Array], start: Array, total: Total) -> Array:
     """The eigenvalue of largest modulus, shape (), complex: modulus by growth, direction by a fit of two steps."""
 
     def advance(v: Array, _: Any) -> tuple[Array, Array]:
         image = apply(v)
-        size = norm(image)
+        size = norm(image, total)
         return image / jnp.where(size > 0, size, 1.0), size
 
-    v, growth = jax.lax.scan(advance, start / norm(start), length=ITERATIONS)
+    v, growth = jax.lax.scan(advance, start / norm(start, total), length=ITERATIONS)
     tail = growth[-AVERAGED:]
     modulus = jnp.where(jnp.all(tail > 0), jnp.exp(jnp.mean(jnp.log(jnp.where(tail > 0, tail, 1.0)))), 0.0)
-    return modulus * _direction(v, apply)
+    return modulus * _direction(v, apply, total)
 
 
-def _direction(v: Array, apply: Callable[[Array], Array]) -> Array:
+def _direction(v: Array, apply: Callable[[Array], Array], total: Total) -> Array:
     """Of the dominant pair of eigenvalues: the root of x^2 = a x + b that fits A^2 v = a A v + b v best."""
     first = apply(v)
     second = apply(first)
-    scale = jnp.where(norm(first) > 0, norm(first), 1.0)
+    size = norm(first, total)
+    scale = jnp.where(size > 0, size, 1.0)
     first, second = first / scale, second / scale**2
-    ff, fv, vv = _dot(first, first) + 1e-12, _dot(first, v), _dot(v, v) + 1e-12
-    fs, vs = _dot(first, second), _dot(v, second)
+    pairs = ((first, first), (first, v), (v, v), (first, second), (v, second))
+    ff, fv, vv, fs, vs = total(jnp.stack([_dot(a, b) for a, b in pairs]))
+    ff, vv = ff + 1e-12, vv + 1e-12
     determinant = ff * vv - fv * fv
     a, b = (vv * fs - fv * vs) / determinant, (ff * vs - fv * fs) / determinant
     root = jnp.sqrt((a * a / 4 + b).astype(complex))
@@ -91,11 +123,17 @@ def _dot(a: Array, b: Array) -> Array:
     return jnp.sum((jnp.conj(a) * b).real)
 
 
-def norm(a: Array) -> Array:
+def norm(a: Array, total: Total = itself) -> Array:
     """Euclidean norm, shape ()."""
-    return jnp.sqrt(_dot(a, a))
+    return jnp.sqrt(total(_dot(a, a)))
+
+
+@singledispatch
+def rough_on(grid: Any, fields: int) -> Array:
+    """Values (fields, *grid.shape) that excite every mode, always the same."""
+    return jnp.asarray(rough_values(fields, grid.shape))
 
 
 def rough_values(fields: int, shape: tuple[int, ...]) -> np.ndarray:
     """Grid values (fields, *shape) that excite every mode, always the same."""
-    return np.random.default_rng(20).standard_normal((fields, *shape))
+    return np.random.default_rng(ROUGH).standard_normal((fields, *shape))

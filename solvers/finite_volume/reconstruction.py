@@ -54,8 +54,9 @@ def weno5(averages: Array, axis: int, limiter: Limiter) -> tuple[Array, Array]:
     """(lower end, upper end) of all cells but two at either side along an axis; order 5, 3 at points where slope and
     curvature vanish together. `limiter` is not used.
 
-    A jump is kept as sharp on top of a large mean as without it, down to rounding. Weights of R. Borges et al., J. Comput. Phys. 227 (2008) 3191, eq. (28) with p = 2, stencils of G.-S. Jiang,
-    C.-W. Shu, J. Comput. Phys. 126 (1996) 202.
+    A jump is kept as sharp on top of a large mean as without it, down to rounding. Weights of R. Borges et al.,
+    J. Comput. Phys. 227 (2008) 3191, eq. (28) with p = 2, stencils of G.-S. Jiang, C.-W. Shu, J. Comput. Phys. 126
+    (1996) 202.
     """
     del limiter
     n = averages.shape[axis] - 4
