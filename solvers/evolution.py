@@ -19,7 +19,7 @@ from sciml.solvers.blocks import Blocks
 from sciml.solvers.field_modes import kinds_of, modes_for
 from sciml.solvers.linear import Dense, Diagonal
 from sciml.solvers.method import Rate, TimeStepper
-from sciml.solvers.spaces import FourierSpace, GridSpace
+from sciml.solvers.spaces import FourierSpace, GridSpace, Space
 from sciml.solvers.structure import (
     Structure,
     affine_fields,
@@ -44,15 +44,18 @@ class Discretized:
     `has_rate` is false for a linear equation without source on a periodic box, whose rate is zero.
     """
 
-    space: FourierSpace | GridSpace
+    space: Space
     linear: Linear | None
     rate: Rate
     initial: Array
     has_rate: bool
 
 
-def discretize(problem: Problem, grid: Grid, method: TimeStepper) -> Discretized:
-    """The evolution on `grid`; raises `ConfigError` for a stiff part that the method cannot treat."""
+def discretize(problem: Problem, grid: Any, method: TimeStepper, bounded: Space | None = None) -> Discretized:
+    """The evolution on `grid`; raises `ConfigError` for a stiff part that the method cannot treat.
+
+    `bounded` is where an explicit method has its unknowns on a box with faces, if not on all of `grid`.
+    """
     equation: Evolution = problem.equation
     names, periodic = problem.field_names, all(grid.box.periodic)
     stiff = read_structure(lambda u, d: stiff_part(equation, u, d), names, grid.dim)
@@ -61,9 +64,9 @@ def discretize(problem: Problem, grid: Grid, method: TimeStepper) -> Discretized
     values = jnp.stack([initial[name] for name in names])
     if periodic:
         truncated = not is_constant(rest)
-        space: FourierSpace | GridSpace = FourierSpace(grid, names, truncated)
+        space: Space = FourierSpace(grid, names, truncated)
     else:
-        space = _bounded_space(problem, grid, method, stiff)
+        space = bounded or _bounded_space(problem, grid, method, stiff)
     if method.treats_linear_part:
         _check_stiff(equation, stiff)
         linear, constant = _linear_part(problem, space, stiff)
@@ -105,9 +108,7 @@ def _stiff_text(problem: Problem) -> Callable[[dict[str, Any], Any], Any]:
     return lambda u, d: stiff_part(problem.equation, u, d)
 
 
-def _linear_part(
-    problem: Problem, space: FourierSpace | GridSpace, stiff: Structure
-) -> tuple[Linear, Callable[[Any], Any]]:
+def _linear_part(problem: Problem, space: Space, stiff: Structure) -> tuple[Linear, Callable[[Any], Any]]:
     """L, and what the conditions on the faces add to it: t -> state."""
     text = _stiff_text(problem)
     unit = space.encode(jnp.zeros((len(space.names), *space.grid.shape)))
@@ -117,6 +118,7 @@ def _linear_part(
         symbol = _symbol(lambda y: space.read(text, y, 0.0), unit, coupled)
         symbol = symbol.real if is_real else symbol
         return Blocks(symbol) if coupled else Diagonal(symbol), lambda t: 0.0
+    assert isinstance(space, GridSpace), space
     offset = _offset(problem, space, unit)
 
     def apply(y: Array) -> Array:
@@ -160,10 +162,10 @@ def _matrices(apply: Callable[[Array], Array], zero: Array, coupled: bool) -> Ar
     return jnp.moveaxis(jax.vmap(apply)(basis).reshape(n, groups, n), 0, 2)
 
 
-def _explicit_rate(problem: Problem, space: FourierSpace | GridSpace, constant: Callable[[Any], Any]) -> Rate:
+def _explicit_rate(problem: Problem, space: Space, constant: Callable[[Any], Any]) -> Rate:
     return lambda y, t: space.read(problem.remainder, y, t) + constant(t)
 
 
-def _whole_rate(problem: Problem, space: FourierSpace | GridSpace) -> Rate:
+def _whole_rate(problem: Problem, space: Space) -> Rate:
     text = _stiff_text(problem)
     return lambda y, t: space.read(text, y, t) + space.read(problem.remainder, y, t)

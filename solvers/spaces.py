@@ -8,9 +8,9 @@ from typing import Any, Protocol, final
 import jax.numpy as jnp
 
 from sciml.boundary import Boundary
-from sciml.calculus import FiniteDifference, FourierBasis, Spectral
+from sciml.calculus import FiniteDifference, Spectral
 from sciml.calculus.finite_difference import cell_fractions, unknown_points
-from sciml.calculus.spectral import SpectralField
+from sciml.calculus.spectral import SpectralField, basis_of
 from sciml.domain import Grid
 from sciml.solvers.modes import Modes
 from sciml.types import Array
@@ -21,6 +21,9 @@ Text = Callable[[dict[str, Any], Any], Mapping[str, Any]]
 
 class Space(Protocol):
     """Turns grid values into states and back, and evaluates the text of an equation on a state."""
+
+    grid: Any
+    names: tuple[str, ...]
 
     @property
     def is_modal(self) -> bool:
@@ -43,13 +46,17 @@ class Space(Protocol):
         """A state after a step, without what rounding has brought in that grid values do not show."""
         ...
 
+    def total(self, value: Array) -> Array:
+        """The sum over a whole state from that over the part of it that is here."""
+        ...
+
 
 @final
 class FourierSpace:
     """States are Fourier coefficients, shape (fields, n_1, ..., n_d//2 + 1), cut by the 2/3 rule if `truncated`."""
 
     def __init__(self, grid: Grid, names: tuple[str, ...], truncated: bool) -> None:
-        self.grid, self.names, self._basis = grid, names, FourierBasis(grid)
+        self.grid, self.names, self._basis = grid, names, basis_of(grid)
         self._mask = self._basis.resolved if truncated else None
 
     @property
@@ -76,6 +83,10 @@ class FourierSpace:
     def settled(self, y: Array) -> Array:
         """Coefficients of real fields."""
         return self._basis.of_real(y)
+
+    def total(self, value: Array) -> Array:
+        """That of the basis."""
+        return self._basis.total(value)
 
     def _coefficients(self, term: Any) -> Array:
         if isinstance(term, SpectralField):
@@ -151,6 +162,10 @@ class GridSpace:
     def settled(self, y: Array) -> Array:
         """The state itself: nothing is hidden in it."""
         return y
+
+    def total(self, value: Array) -> Array:
+        """The value itself: all is here."""
+        return value
 
     def _points(self, y: Array) -> Array:
         return y if self._modes is None else self._modes.backward(y)

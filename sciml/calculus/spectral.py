@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import abc
+import operator
 from collections.abc import Callable, Sequence
-from functools import cached_property
+from functools import cached_property, reduce, singledispatch
 from typing import Any, final
 
 import jax
@@ -21,8 +23,49 @@ from sciml.types import Array
 TIME_ORDER = 6
 
 
+class WaveNumbers(abc.ABC):
+    """The factors of a periodic grid in Fourier space, from its `orders`; numpy arrays if those are."""
+
+    @property
+    @abc.abstractmethod
+    def whole(self) -> Grid:
+        """The grid of all points."""
+
+    @property
+    @abc.abstractmethod
+    def orders(self) -> tuple[Any, ...]:
+        """Integer wave numbers per axis, broadcastable against the coefficients."""
+
+    def multiplier(self, axis: int, order: int) -> Any:
+        """(i k)^order along one axis, k in rad per length; odd orders drop the Nyquist mode of an even grid."""
+        orders, n = self.orders[axis], self.whole.shape[axis]
+        where = np.where if isinstance(orders, np.ndarray) else jnp.where
+        k = 2 * np.pi * orders / self.whole.box.lengths[axis]
+        if order % 2:
+            k = where(abs(orders) * 2 == n, 0.0, k)
+        power = (1j * k) ** order
+        return power if order % 2 else power.real
+
+    @cached_property
+    def laplacian(self) -> Any:
+        """-|k|^2, real."""
+        return sum((self.multiplier(axis, 2) for axis in range(self.whole.dim)), np.zeros(1))
+
+    @cached_property
+    def inverse_laplacian(self) -> Any:
+        """-1/|k|^2, and 0 for the mean."""
+        where = np.where if isinstance(self.laplacian, np.ndarray) else jnp.where
+        return where(self.laplacian == 0, 0.0, 1 / where(self.laplacian == 0, 1.0, self.laplacian))
+
+    @cached_property
+    def resolved(self) -> Any:
+        """The 2/3 rule: true where every |wave number| is below a third of the points (Orszag 1971)."""
+        masks = [abs(k) * 3 < n for k, n in zip(self.orders, self.whole.shape, strict=True)]
+        return reduce(operator.and_, masks)
+
+
 @final
-class FourierBasis:
+class FourierBasis(WaveNumbers):
     """Wavenumbers and transforms of a periodic grid; coefficients are those of `rfftn`, shape (n_1, ..., n_d//2 + 1).
 
     Raises `ConfigError` for a box with a bounded axis.
@@ -37,37 +80,17 @@ class FourierBasis:
             )
         self.grid = grid
 
+    @property
+    def whole(self) -> Grid:
+        """The grid itself."""
+        return self.grid
+
     @cached_property
     def orders(self) -> tuple[np.ndarray, ...]:
-        """Integer wave numbers per axis, broadcastable against the coefficients."""
+        """In the order of `fftfreq`, on the last axis of `rfftfreq`."""
         dim, shape = self.grid.dim, self.grid.shape
         last = [np.fft.rfftfreq(n, 1 / n) if a == dim - 1 else np.fft.fftfreq(n, 1 / n) for a, n in enumerate(shape)]
         return tuple(k.reshape([-1 if a == axis else 1 for a in range(dim)]) for axis, k in enumerate(last))
-
-    def multiplier(self, axis: int, order: int) -> np.ndarray:
-        """(i k)^order along one axis, k in rad per length; odd orders drop the Nyquist mode of an even grid."""
-        orders, n = self.orders[axis], self.grid.shape[axis]
-        k = 2 * np.pi * orders / self.grid.box.lengths[axis]
-        if order % 2:
-            k = np.where(np.abs(orders) * 2 == n, 0.0, k)
-        power = (1j * k) ** order
-        return power if order % 2 else power.real
-
-    @cached_property
-    def laplacian(self) -> np.ndarray:
-        """-|k|^2, real."""
-        return sum((self.multiplier(axis, 2) for axis in range(self.grid.dim)), np.zeros(1))
-
-    @cached_property
-    def inverse_laplacian(self) -> np.ndarray:
-        """-1/|k|^2, and 0 for the mean."""
-        return np.where(self.laplacian == 0, 0.0, 1 / np.where(self.laplacian == 0, 1.0, self.laplacian))
-
-    @cached_property
-    def resolved(self) -> np.ndarray:
-        """The 2/3 rule: true where every |wave number| is below a third of the points (Orszag 1971)."""
-        masks = [np.abs(k) * 3 < n for k, n in zip(self.orders, self.grid.shape, strict=True)]
-        return np.logical_and.reduce(np.broadcast_arrays(*masks))
 
     def forward(self, values: Any) -> Array:
         """Coefficients of grid values, over the last `dim` axes."""
@@ -91,9 +114,19 @@ class FourierBasis:
             coefficients = coefficients.at[..., plane].set(0.5 * (values + jnp.conj(opposite)))
         return coefficients
 
+    def total(self, value: Array) -> Array:
+        """A sum over the coefficients: all are here."""
+        return value
+
     @property
     def _axes(self) -> tuple[int, ...]:
         return tuple(range(-self.grid.dim, 0))
+
+
+@singledispatch
+def basis_of(grid: Any) -> Any:
+    """The basis of a periodic grid: a `FourierBasis`, or what the class of the grid has registered."""
+    return FourierBasis(grid)
 
 
 @final
@@ -104,7 +137,7 @@ class SpectralField(FieldArithmetic):
     """
 
     def __init__(
-        self, basis: FourierBasis, values: Any = None, coefficients: Any = None, dealias: bool = False
+        self, basis: Any, values: Any = None, coefficients: Any = None, dealias: bool = False
     ) -> None:
         self.basis, self._values, self._coefficients, self._dealias = basis, values, coefficients, dealias
 
@@ -166,7 +199,7 @@ class Spectral(Calculus[SpectralField]):
     """
 
     def __init__(self, grid: Grid, times: Any = None, time: Any = None) -> None:
-        self.grid, self.dim, self.basis = grid, grid.dim, FourierBasis(grid)
+        self.grid, self.dim, self.basis = grid, grid.dim, basis_of(grid)
         self._times, self._time = times, time
 
     def field(self, values: Any) -> SpectralField:
