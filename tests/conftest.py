@@ -28,7 +28,6 @@ def _prepare_environment() -> None:
     if "xla_force_host_platform_device_count" not in flags:
         os.environ["XLA_FLAGS"] = f"{flags} {' '.join(SIMULATED)}".strip()
     cache = Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache")) / "sciml-tests" / "jax"
-    os.environ.setdefault("NPROC", "32")  # XLA's threads: eight devices that wait for each other need more than eight
     os.environ.setdefault("JAX_PLATFORMS", "cpu")
     os.environ.setdefault("JAX_COMPILATION_CACHE_DIR", str(cache))
     os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0.3")

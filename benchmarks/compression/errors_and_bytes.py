@@ -23,7 +23,6 @@ os.environ["XLA_FLAGS"] = (
     "--xla_force_host_platform_device_count=8 --xla_cpu_collective_call_terminate_timeout_seconds=600"
 )
 os.environ["JAX_PLATFORMS"] = "cpu"
-os.environ["NPROC"] = "32"  # XLA's threads: eight devices that wait for each other need more than eight
 
 import jax
 import numpy as np

@@ -25,7 +25,6 @@ os.environ["XLA_FLAGS"] = (
     "--xla_backend_optimization_level=0"  # faster to compile; three steps are not worth more
 )
 os.environ["JAX_PLATFORMS"] = "cpu"
-os.environ["NPROC"] = "32"  # XLA's threads: eight devices that wait for each other need more than eight
 sys.path.insert(0, str(ROOT / "tests"))
 
 HEAD = """# Proof of the plans
