@@ -36,7 +36,8 @@ class GridSeries:
         distance = t - self.end * jnp.asarray(chebyshev_times(1.0, count))
         signs = np.where(np.arange(count) % 2, -1.0, 1.0)
         signs[[0, -1]] /= 2
-        is_node = jnp.abs(distance) <= 4 * jnp.finfo(distance.dtype).eps * self.end  # a fused product is off by rounding
+        # A product that XLA fuses with the difference is off by rounding.
+        is_node = jnp.abs(distance) <= 4 * jnp.finfo(distance.dtype).eps * self.end
         weights = jnp.where(is_node, 0.0, signs / jnp.where(is_node, 1.0, distance))
         weights = jnp.where(jnp.any(is_node), is_node.astype(float), weights)
         return jnp.tensordot(weights / jnp.sum(weights), self.values, axes=1)
