@@ -14,14 +14,15 @@ from sciml.solvers.ssprk3 import STAGES, Ssprk3
 from sciml.solvers.status import Code, Status, status
 from sciml.types import Array
 
-LARGEST_COURANT = 1.0  # of a fixed step: beyond it, it is unstable
+LARGEST_COURANT = 0.5  # half a cell per step: what is left of a cell stays positive, and no new extremum appears
 LARGEST_DECAY = 0.8 * Ssprk3.real_limit  # decay rate of diffusion times the step
 MOST_STEPS = 1e6  # per saved time
 ROUNDING = 1e-9
 
 
 def march_plainly(system: CellSystem, plan: Schedule) -> Array:
-    """`plan.steps` equal steps per saved time; NaN where they are too large. Each step is computed again backward."""
+    """`plan.steps` equal steps per saved time; NaN from the first one on that is too large or leaves a state that is
+    not positive. Each step is computed again backward."""
     step = jax.checkpoint(_step_of(system))
 
     def segment(carry: tuple[Array, Array], span: tuple[Array, Array]) -> tuple[tuple[Array, Array], Array]:
@@ -33,12 +34,14 @@ def march_plainly(system: CellSystem, plan: Schedule) -> Array:
             t = start + i * h
             speeds = jax.lax.stop_gradient(system.speeds(u, t))
             good = good & (speeds.transport * h <= LARGEST_COURANT) & (speeds.diffusion * h <= LARGEST_DECAY)
-            return step(u, t, h), good
+            u = step(u, t, h)
+            return u, good & _is_fit(system, u, t + h)
 
         u, good = jax.lax.fori_loop(0, plan.steps, one, carry)
         return (u, good), jnp.where(good, u, jnp.nan)
 
-    first = (system.initial(), jnp.asarray(True))
+    begin = system.initial()
+    first = (begin, _is_fit(system, begin, 0.0))
     _, saved = jax.lax.scan(segment, first, (jnp.asarray(plan.starts), jnp.asarray(plan.gaps)))
     return _with_start(first[0], plan, saved)
 
@@ -84,6 +87,10 @@ def march_watched(system: CellSystem, plan: Schedule, least_steps: Any, courant:
     when = jnp.where(bad_start.place >= 0, 0.0, when)
     outcome = status(code, time=when, measure=fault.measure, limit=0.0, steps=most, place=fault.place)
     return _with_start(begin, plan, saved), outcome
+
+
+def _is_fit(system: CellSystem, u: Array, t: Any) -> Array:
+    return system.fault(jax.lax.stop_gradient(u), t).place < 0
 
 
 def _step_of(system: CellSystem) -> Callable[[Array, Any, Any], Array]:

@@ -15,7 +15,7 @@ from sciml.equations.base import FieldSet, read
 from sciml.equations.conservation import ConservationLaw
 from sciml.errors import ConfigError
 from sciml.registry import option, register
-from sciml.solvers.finite_volume.march import march_plainly, march_watched
+from sciml.solvers.finite_volume.march import LARGEST_COURANT, march_plainly, march_watched
 from sciml.solvers.finite_volume.reconstruction import RECONSTRUCTIONS
 from sciml.solvers.finite_volume.system import CellSystem
 from sciml.solvers.march import Schedule
@@ -23,8 +23,6 @@ from sciml.solvers.method import Scheme
 from sciml.solvers.status import Status
 from sciml.solvers.structure import flux_is_pointwise
 from sciml.types import Array
-
-LARGEST_CFL = 0.5  # half a cell per step: what is left of a cell stays positive
 
 
 @register("method", "finite_volume")
@@ -37,7 +35,8 @@ class FiniteVolume(Scheme):
     more robust, but on dry ground it sends a thin film ahead of the water); `riemann` makes fluxes of them (`hllc` is
     `rusanov` for laws without contacts). Mass is conserved to rounding, density, pressure and depth stay positive.
     Diffusion, reactions and sources are explicit. Steps are as long as `cfl` allows: sum over axes of
-    speed * dt / cell; `dt` bounds them, too, and `integrate` takes it as it is.
+    speed * dt / cell; `dt` bounds them, too, and `integrate` takes it as it is, up to half a cell per step: beyond it,
+    and where a density, pressure or depth is negative, its values are NaN.
     """
 
     references: ClassVar[tuple[str, ...]] = (
@@ -83,10 +82,10 @@ class FiniteVolume(Scheme):
                 expected="Grid(box, shape, cells=True), whose points are the centers of the cells",
                 got="a grid with points on the faces of the box",
             )
-        if not 0 < self.cfl <= LARGEST_CFL:
+        if not 0 < self.cfl <= LARGEST_COURANT:
             raise ConfigError(
                 "the CFL number is not allowed",
-                expected=f"0 < cfl <= {LARGEST_CFL:g}",
+                expected=f"0 < cfl <= {LARGEST_COURANT:g}",
                 got=self.cfl,
                 reason="beyond it a step is no mean of steps of first order, so that new extrema and negative "
                 "densities can appear",
