@@ -97,9 +97,12 @@ def import_(
     Step 0 of an evolving field u becomes the input u0. May be started by mpiexec; goes on where it stopped.
     """
     from sciml.data import exchange
+    from sciml.data.ranks import Ranks
 
-    made = exchange.import_file(file, output, splits=_splits(splits))
-    typer.echo(f"{output}: {made.computed} samples written, {made.found} found")
+    ranks = Ranks()
+    made = exchange.import_file(file, output, splits=_splits(splits), comm=ranks.comm)
+    if ranks.rank == 0:
+        typer.echo(f"{output}: {made.computed} samples written, {made.found} found")
 
 
 def _splits(text: str) -> dict[str, float]:

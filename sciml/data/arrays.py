@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 
 from sciml.data import axes as axis_names
-from sciml.data import disk
+from sciml.data import disk, onefile
 from sciml.data.axes import CHANNEL, TIME
 from sciml.data.containers import Container, HDF5Container, native_dtype, open_container
 from sciml.data.dataset import MEMORY_BYTES, Dataset
@@ -69,8 +69,9 @@ def open_arrays(
     name of a 1D array in the file; axes without them are numbered 0, 1, 2, ... Where a shape can be read in
     two ways, `axes` says which: `{"u": ("time", "x")}`. A channel axis is split into fields `u_0`, `u_1`.
     `units` maps variables and axes to units; those stated in the file must agree. `splits` are fractions or
-    counts, drawn at random by `seed`. Raises DataError or ConfigError naming array and row for whatever
-    does not fit: a missing name, another number of samples, NaN, objects, the same sample in two splits.
+    counts, drawn at random by `seed`; without them those that a merged file has, else 0.8, 0.1, 0.1. Raises
+    DataError or ConfigError naming array and row for whatever does not fit: a missing name, another number of
+    samples, NaN, objects, the same sample in two splits.
     """
     names = {"inputs": _tuple(input), "outputs": _tuple(output), "parameters": _tuple(parameters)}
     path = local_file(str(file)) if is_remote(file) else Path(file)
@@ -78,13 +79,21 @@ def open_arrays(
         points = _coordinates(container, coordinates or {})
         arrays, samples = _arrays(container, names, {a: len(p) for a, p in points.items()}, axes or {})
         stated = _units(container, arrays, points, units or {})
-        rows = split_rows(samples, splits or SPLITS, seed)
+        rows = (None if splits else _splits_of(path)) or split_rows(samples, splits or SPLITS, seed)
         layout = _layout(arrays, points, periodic, stated, rows)
         storage = _storage(container, arrays, layout, samples)
     origin = {"file": str(file), "fingerprint": disk.sha256(path), "split_seed": seed}
     dataset = Dataset(layout, storage, name=str(file), splits=rows, provenance=origin, memory=memory)
     _check_content(dataset)
     return dataset
+
+
+def _splits_of(path: Path) -> dict[str, np.ndarray] | None:
+    """The splits of a file that `sciml data merge` wrote; None for any other file."""
+    if not onefile.is_one_file(path):
+        return None
+    layout = Layout.from_json(onefile.told(path)["layout"])
+    return {name: np.asarray(layout.ids(name), np.int64) for name in layout.splits}
 
 
 def _tuple(names: str | Sequence[str]) -> tuple[str, ...]:

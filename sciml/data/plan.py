@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import fcntl
 import logging
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -16,9 +17,10 @@ from sciml.data import disk, manifest, sharing
 from sciml.data.manifest import Manifest, Shard
 from sciml.data.ranks import Ranks
 from sciml.data.shard import Identity, check_values, read_ids
-from sciml.errors import BusyError, ConfigError
+from sciml.errors import BusyError, ConfigError, DataError
 
 LOCK_FILE = ".lock"
+NAME = re.compile(r"shard-\d+-\d+-\d+\.h5")
 logger = logging.getLogger(__name__)
 
 
@@ -64,13 +66,26 @@ def make_plan(folder: Path, identity: Identity, chunk: int, samples: int | None)
         known = replace(known, shards=_still_there(folder, known))
     else:
         known = Manifest(identity, chunk)
+    _refuse_odd_names(folder)
     orphans = _adopt(folder, known)
     known = known.adding(orphans)
     missing = tuple(i for i in known.missing if i < last)
     disk.refuse_no_room(folder / manifest.FILE, len(missing) * identity.layout.sample_bytes)
     known.save(folder)
-    numbers = [int(path.name.split("-")[1]) for path in folder.glob("shard-[0-9]*-*.h5")]
+    numbers = [int(path.name.split("-")[1]) for path in folder.glob("shard-*.h5")]
     return Plan(known, missing, max(numbers, default=0) + 1), sum(len(shard.ids) for shard in orphans)
+
+
+def _refuse_odd_names(folder: Path) -> None:
+    odd = sorted(path.name for path in folder.glob("shard-*.h5") if not NAME.fullmatch(path.name))
+    if odd:
+        raise DataError(
+            f"{folder} holds files that are not named as shards; nothing was changed",
+            expected="shard-<generation>-<rank>-<number>.h5, each a whole number",
+            got=", ".join(odd[:8]),
+            reason="renamed or copied by hand: they would be counted as samples of this data set",
+            fix="move them out of the folder",
+        )
 
 
 def _still_there(folder: Path, known: Manifest) -> tuple[Shard, ...]:

@@ -212,12 +212,14 @@ class FileData(Section):
         default={}, description="per axis: the points, or the name of the array in the file that holds them"
     )
     units: dict[str, Text] = Field(default={}, description="unit of each array, parameter and axis")
-    splits: Splits = Splits()
+    splits: Splits | None = Field(
+        default=None, description="those of a file that `sciml data merge` wrote; of any other 0.8, 0.1 and 0.1, drawn"
+    )
 
     def arguments(self) -> dict[str, Any]:
         """Keyword arguments of `sciml.data.open_arrays`, without `seed`."""
         names = ("file", "input", "output", "parameters", "axes", "periodic", "coordinates", "units")
-        return {**{name: getattr(self, name) for name in names}, "splits": self.splits.model_dump()}
+        return {**{name: getattr(self, name) for name in names}, "splits": self.splits and self.splits.model_dump()}
 
 
 def _which_data(value: Any, handler: Callable[[Any], Any], info: ValidationInfo) -> Any:

@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 from comparison import assert_identical
 
-from sciml.data import Coordinate, Dataset, Layout, Simulated, generate
+from sciml.data import Coordinate, Dataset, Layout, Simulated, generate, open_arrays
 from sciml.data.exchange import export, format_of, import_file
+from sciml.data.merging import merge
 from sciml.errors import CannotCreateError, ConfigError, DataError
 from sciml.spec import Variable
 
@@ -46,11 +47,12 @@ def plane_layout(fields: tuple[str, ...], times: tuple[float, ...] = (0.5, 1.0),
     return Layout(**{**values, **changes})
 
 
-def make(folder, layout: Layout) -> dict[str, np.ndarray]:
+def make(folder, layout: Layout, **notes) -> dict[str, np.ndarray]:
     """Six samples of random numbers; returns them."""
     random = np.random.default_rng(3)
     arrays = {v.name: random.normal(size=(layout.samples, *v.shape)) for _, v in layout}
-    generate(folder, layout, lambda ids: Simulated({n: a[ids] for n, a in arrays.items()}), chunk=2, notes=NOTES)
+    notes = {**NOTES, **notes}
+    generate(folder, layout, lambda ids: Simulated({n: a[ids] for n, a in arrays.items()}), chunk=2, notes=notes)
     return arrays
 
 
@@ -242,16 +244,87 @@ def not_finite(file):
     [
         (drop_points, "do not fit its coordinates"),
         (other_times, "other times"),
-        (not_finite, "sample 7: u is not finite"),
+        (not_finite, "u of sample 7 in .*p.hdf5 is not finite"),
     ],
 )
 def test_files_that_do_not_fit(line, tmp_path, change, message):
     export(line, tmp_path / "p.hdf5", to="pdebench")
     with h5py.File(tmp_path / "p.hdf5", "a") as file:
         change(file)
-    with pytest.raises(Exception, match=message) as caught:
+    with pytest.raises(DataError, match=message):
         import_file(tmp_path / "p.hdf5", tmp_path / "back")
-    assert getattr(caught.value, "exit_code", None) in (65, 79)
+
+
+@pytest.mark.parametrize("to", ["well", "pdebench"])
+def test_a_field_that_starts_from_one_number(tmp_path, to):
+    """As a dam break: the depth is drawn, the discharge starts from zero and is not among the inputs."""
+    layout = plane_layout(("u", "v"))
+    arrays = make(tmp_path / "data", Layout(**{**vars(layout), "inputs": layout.inputs[:1]}), fixed_initial={"v": 0.5})
+    export(tmp_path / "data", tmp_path / "f.hdf5", to=to, dtype="float64")
+    import_file(tmp_path / "f.hdf5", tmp_path / "back", splits={"train": 4, "test": 2})
+    back = Dataset.open(tmp_path / "back").read()
+    assert_identical(back["u0"], arrays["u0"])
+    assert_identical(back["v0"], np.full_like(arrays["u0"], 0.5))
+    assert_identical(back["v"], arrays["v"])
+
+
+def other_points(file):
+    file["0003/grid/y"][1] = 0.25
+
+
+def other_time(file):
+    file["0005/grid/t"][2] = 1.25
+
+
+def other_shape(file):
+    del file["0002/data"]
+    file["0002/data"] = np.zeros((3, 4, 4, 2))
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (other_points, "grid/y of sample 0003"),
+        (other_time, "grid/t of sample 0005"),
+        (other_shape, "sample 0002 .* another shape"),
+        (lambda file: None, None),
+    ],
+)
+def test_samples_on_grids_of_their_own(tmp_path, change, message):
+    make(tmp_path / "data", plane_layout(("u", "v")))
+    export(tmp_path / "data", tmp_path / "p.hdf5", to="pdebench")
+    with h5py.File(tmp_path / "p.hdf5", "a") as file:
+        change(file)
+    if message is None:
+        assert import_file(tmp_path / "p.hdf5", tmp_path / "back", splits={"train": 6}).computed == 6
+        return
+    with pytest.raises(DataError, match=message):
+        import_file(tmp_path / "p.hdf5", tmp_path / "back", splits={"train": 6})
+
+
+@pytest.mark.parametrize(("stored", "kept"), [(">f8", "float64"), (">f4", "float32"), ("<i4", "float64")])
+def test_other_byte_orders_lose_no_digit(line, tmp_path, stored, kept):
+    export(line, tmp_path / "p.hdf5", to="pdebench", dtype="float64")
+    with h5py.File(tmp_path / "p.hdf5", "a") as file:
+        values = (1000 * file["tensor"][...]).astype(stored)
+        del file["tensor"]
+        file["tensor"] = values
+    import_file(tmp_path / "p.hdf5", tmp_path / "back", splits=SAME_SPLITS)
+    back = Dataset.open(tmp_path / "back")
+    assert back.layout.dtype == kept
+    assert_identical(back.read()["u"], values[:, 1:].astype(kept))
+
+
+def test_the_splits_of_an_import_hold_in_the_merged_file(line, tmp_path):
+    export(line, tmp_path / "p.hdf5", to="pdebench")
+    import_file(tmp_path / "p.hdf5", tmp_path / "back", splits=SAME_SPLITS)
+    merge(tmp_path / "back", tmp_path / "all.h5")
+    arrays = {"input": "inputs/u0", "output": "outputs/u"}
+    kept = open_arrays(tmp_path / "all.h5", **arrays, seed=3)
+    for name, rows in Dataset.open(tmp_path / "back").splits.items():
+        assert_identical(kept.rows(name), rows)
+    drawn = open_arrays(tmp_path / "all.h5", **arrays, splits=SAME_SPLITS, seed=3)
+    assert list(drawn.rows("test")) != list(kept.rows("test"))
 
 
 def test_refusals(line, tmp_path):

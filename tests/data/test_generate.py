@@ -152,6 +152,17 @@ def test_a_foreign_shard_is_not_adopted(tmp_path):
         generated_data.make(tmp_path / "a")
 
 
+@pytest.mark.parametrize("name", ["shard-copy-0000-0000.h5", "shard-1x-2.h5", "shard-001-0000-0000 (1).h5"])
+def test_a_name_that_is_none_of_a_shard(tmp_path, name):
+    generated_data.make(tmp_path)
+    (tmp_path / name).write_bytes(b"")
+    with pytest.raises(DataError, match="not named as shards") as caught:
+        generated_data.make(tmp_path)
+    assert name in str(caught.value)
+    (tmp_path / name).unlink()
+    generated_data.make(tmp_path)
+
+
 def test_samples_that_blow_up_are_named_and_never_written(tmp_path):
     def diverging(ids):
         arrays = generated_data.expected(ids)

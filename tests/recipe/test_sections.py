@@ -215,7 +215,7 @@ def test_own_data(folder):
         "periodic": (),
         "coordinates": {},
         "units": {"a": "K"},
-        "splits": {"train": 0.8, "validation": 0.1, "test": 0.1},
+        "splits": None,
     }
     assert recipe.problem is None
     assert folder.read(recipe.to_yaml()) == recipe

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Literal, TypeAlias
+from typing import Any
 
 import h5py
 import numpy as np
@@ -15,13 +16,14 @@ from sciml.data.dataset import Dataset
 from sciml.data.exchange import pdebench, the_well
 from sciml.data.exchange.trajectories import SPLITS, Source, Trajectories
 from sciml.data.generate import Generated, Simulated, generate
+from sciml.data.layout import DType
+from sciml.data.ranks import Ranks
 from sciml.data.sink import write_hdf5
 from sciml.errors import ConfigError, DataError
 from sciml.registry import suggestion
 
 __all__ = ["FORMATS", "Exported", "Format", "export", "format_of", "import_file"]
 
-DType: TypeAlias = Literal["float32", "float64"]
 CHUNK = 16
 
 
@@ -93,24 +95,31 @@ def import_file(
     """Write a file of another project as shards; resumable, and shared among MPI ranks, as any generation.
 
     Samples keep their order and their dtype; `splits` are fractions or counts of consecutive samples. Step 0 of an
-    evolving field `u` becomes the input `u0`. Raises DataError for what does not fit the schema, and as `generate`.
+    evolving field `u` becomes the input `u0`. Rank 0 alone hashes the file, and warns. Raises DataError for what does
+    not fit the schema or is not finite, naming sample and field, and as `generate`.
     """
-    path = Path(file)
+    path, ranks = Path(file), Ranks(comm)
     known = _format(kind or format_of(path))
     with disk.open_hdf5(path) as stored:
         try:
-            source = known.read(stored)
+            with warnings.catch_warnings():
+                if ranks.rank > 0:
+                    warnings.simplefilter("ignore")
+                source = known.read(stored)
         except (KeyError, TypeError, ValueError) as error:
             problem = f"{type(error).__name__}: {error}"
             raise DataError(f"{path} is no whole file of {known.title}", reason=problem) from error
-        origin = {**source.provenance, "file": path.name, "format": known.title, "sha256": disk.sha256(path)}
+        content = ranks.on_first(lambda: disk.sha256(path))
+        origin = {**source.provenance, "file": path.name, "format": known.title, "sha256": content}
         layout = source.layout(splits or SPLITS)
 
         def simulate(ids: np.ndarray) -> Simulated:
-            return Simulated(source.arrays(ids))
+            return Simulated(source.arrays(ids, str(path)))
 
         used = sum(layout.splits.values())
-        return generate(folder, layout, simulate, chunk=min(CHUNK, used), provenance={"source": origin}, comm=comm)
+        return generate(
+            folder, layout, simulate, chunk=min(CHUNK, used), provenance={"source": origin}, comm=ranks.comm
+        )
 
 
 def _format(name: str) -> Format:

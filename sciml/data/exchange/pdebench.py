@@ -138,6 +138,8 @@ def _read_groups(file: Stored) -> Source:
     coordinates = {TIME: _times(file[f"{keys[0]}/{GRID}/t"], shape[0], file.filename)}
     coordinates |= {name: _points(file[f"{keys[0]}/{GRID}/{name}"]) for name in space}
 
+    _refuse_other_grids(file, keys, space)
+
     def rows(indices: np.ndarray) -> dict[str, np.ndarray]:
         values = np.stack([file[f"{keys[int(i)]}/{DATA}"][...] for i in indices])
         return {name: values[..., number] for number, name in enumerate(names)}
@@ -152,6 +154,34 @@ def _read_groups(file: Stored) -> Source:
         {**_constants(file, len(keys)), **numbers},
         str(first.dtype),
     )
+
+
+def _refuse_other_grids(file: Stored, keys: list[str], space: list[str]) -> None:
+    """DataError unless all samples have the shape, the points and the times of the first one."""
+    places = [f"{GRID}/{name}" for name in ("t", *space)]
+    shape, known = file[f"{keys[0]}/{DATA}"].shape, {place: file[f"{keys[0]}/{place}"][...] for place in places}
+    for key in keys[1:]:
+        if file[f"{key}/{DATA}"].shape != shape:
+            raise DataError(
+                f"sample {key} of {file.filename} has another shape than sample {keys[0]}",
+                expected=f"{shape}, one grid for all samples",
+                got=file[f"{key}/{DATA}"].shape,
+                fix="one file for each grid",
+            )
+        for place, points in known.items():
+            other = file[f"{key}/{place}"][...]
+            if not np.array_equal(other, points):
+                raise DataError(
+                    f"{place} of sample {key} of {file.filename} is not that of sample {keys[0]}",
+                    expected=f"one grid for all samples: {_ends(points)}",
+                    got=_ends(other),
+                    reason="samples on grids of their own cannot share one array",
+                    fix="one file for each grid, or interpolate to one",
+                )
+
+
+def _ends(points: np.ndarray) -> str:
+    return f"{len(points)} points from {points.flat[0]:g} to {points.flat[-1]:g}" if points.size else "no points"
 
 
 def _constants(file: Stored, samples: int) -> dict[str, np.ndarray]:

@@ -10,7 +10,8 @@ import numpy as np
 
 from sciml.data.axes import TIME
 from sciml.data.dataset import Dataset
-from sciml.data.layout import Coordinate, Layout
+from sciml.data.layout import Coordinate, DType, Layout
+from sciml.data.shard import refuse_non_finite
 from sciml.data.splits import split_counts
 from sciml.errors import ConfigError, DataError
 from sciml.spec import Variable
@@ -26,9 +27,10 @@ class Trajectories:
     """A data set as fields on one grid, with the initial field as step 0 where the data have it.
 
     `evolving` have axes (time, *space), `fixed` have (*space); `initial` maps each evolving field to the input that it
-    starts from, or is empty. `times` (steps,) begins with 0 if `initial` is not empty. `constants` are parameters that
-    are the same in all samples; `left_out` are variables that have no place in these formats. `check` is called
-    between pieces, and raises when what was written did not reach the disk.
+    starts from, and `same` to the number that all samples start from; both are empty unless every start is known, and
+    then `times` (steps,) begins with 0. `constants` are parameters that are the same in all samples; `left_out` are
+    variables that have no place in these formats. `check` is called between pieces, and raises when what was written
+    did not reach the disk.
     """
 
     dataset: Dataset
@@ -36,6 +38,7 @@ class Trajectories:
     evolving: tuple[Variable, ...]
     fixed: tuple[Variable, ...]
     initial: Mapping[str, str]
+    same: Mapping[str, float]
     space: tuple[str, ...]
     times: np.ndarray
     left_out: tuple[str, ...]
@@ -52,21 +55,25 @@ class Trajectories:
             raise ConfigError("these data have no field on a grid", expected="an output with space axes", got=dataset)
         space = layout.outputs[0].spatial
         evolving = tuple(v for v in layout.outputs if v.axes == (TIME, *space))
-        starts = {v.name: f"{v.name}0" for v in evolving}
+        told = dataset.provenance
         given = {v.name for v in layout.inputs if v.axes == space}
-        initial = starts if starts and set(starts.values()) <= given else {}
+        initial = {v.name: f"{v.name}0" for v in evolving if f"{v.name}0" in given}
+        constant = dict(told.get("fixed_initial") or {})
+        same = {v.name: float(constant[v.name]) for v in evolving if v.name in constant and v.name not in initial}
+        if len(initial) + len(same) < len(evolving):
+            initial, same = {}, {}
         fixed = tuple(v for v in fields if v.axes == space and v.name not in initial.values())
         taken = {*(v.name for v in (*evolving, *fixed, *layout.parameters)), *initial.values()}
         times = np.asarray(layout.coordinates[TIME].values) if evolving else np.zeros(1)
-        told = dataset.provenance
         return cls(
             dataset,
             np.arange(len(dataset)) if split is None else dataset.rows(split),
             evolving,
             fixed,
             initial,
+            same,
             space,
-            np.concatenate([[0.0], times]) if initial else times,
+            np.concatenate([[0.0], times]) if initial or same else times,
             tuple(name for name in layout.names if name not in taken),
             dict(told.get("fixed_parameters") or {}),
             dict(told.get("boundary") or {}),
@@ -90,15 +97,17 @@ class Trajectories:
             if variable.name in self.initial:
                 first = self.dataset.read([self.initial[variable.name]], indices=rows)
                 values = np.concatenate([first[self.initial[variable.name]][:, None], values], axis=1)
+            elif variable.name in self.same:
+                first = np.full_like(values[:, :1], self.same[variable.name])
+                values = np.concatenate([first, values], axis=1)
             yield start, values
             self.check()
 
     @property
     def sample_values(self) -> int:
         """Numbers per sample in the file, without those of the grid."""
-        return sum(v.size for v in (*self.evolving, *self.fixed)) + sum(
-            self.dataset.layout.variable(name).size for name in self.initial.values()
-        )
+        starts = [v.size // v.shape[0] for v in self.evolving if v.name in (*self.initial, *self.same)]
+        return sum(v.size for v in (*self.evolving, *self.fixed)) + sum(starts)
 
     def parameter(self, name: str) -> np.ndarray:
         """One parameter of all samples, (samples,)."""
@@ -141,12 +150,16 @@ class Source:
             parameters=tuple(Variable(name, role="scalar") for name in self.parameters),
             coordinates=coordinates,
             splits=counts(self.samples, splits),
-            dtype="float64" if self.dtype == "float64" else "float32",
+            dtype=native(self.dtype),
         )
 
-    def arrays(self, rows: np.ndarray) -> dict[str, np.ndarray]:
-        """Samples `rows` by the names of the layout."""
+    def arrays(self, rows: np.ndarray, where: str) -> dict[str, np.ndarray]:
+        """Samples `rows` by the names of the layout. DataError naming `where`, sample and field for NaN or infinity."""
         found = self.read(rows)
+        for v in self.fields:
+            refuse_non_finite(v.name, found[v.name], rows, where)
+        for name, values in self.parameters.items():
+            refuse_non_finite(name, values[rows], rows, where)
         given = {v.name: found[v.name] for v in self.fields if v.axes[:1] != (TIME,)}
         for v in self.fields:
             if v.axes[:1] == (TIME,):
@@ -156,6 +169,12 @@ class Source:
     def _is_input(self, variable: Variable) -> bool:
         """A field without time is an input beside evolving ones, and otherwise unless it is the last one named."""
         return any(v.axes[:1] == (TIME,) for v in self.fields) or variable is not self.fields[-1]
+
+
+def native(dtype: str) -> DType:
+    """What numbers of a file are stored as here, whatever their byte order: integers as float64."""
+    found = np.dtype(dtype)
+    return "float32" if found.kind == "f" and found.itemsize <= 4 else "float64"
 
 
 def counts(samples: int, splits: Mapping[str, float]) -> dict[str, int]:
