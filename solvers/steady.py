@@ -22,6 +22,8 @@ NULL_SPACE = 1e-9  # |J 1| below this fraction of |J rough| means that constants
 ASYMMETRY = 1e-8
 MOST_NEWTON_STEPS = 50
 NEWTON_TOLERANCE = 1e-10
+LEAST_BALANCE = 1e-8  # mean of the data over their mean size: rounding, also of a mean that the user subtracted
+MOST_IMBALANCE = 0.5  # whatever the grid
 ROUNDING = 2.3e-16  # of J u, relative to |J| |u|
 
 
@@ -53,10 +55,10 @@ def solve_steady(problem: Problem, grid: Grid, method: EllipticSolver) -> tuple[
     gave_up = is_linear(structure) & method.iterates & (iterations >= method.max_iterations)
     rounded = method.tolerance + ROUNDING * null.scale * norm(u) / size
     tolerance = jnp.where(gave_up, method.tolerance, rounded)
-    imbalance = jnp.max(jnp.abs(excess)) / jnp.maximum(jnp.max(system.mean(jnp.abs(at_zero))), 1e-300)
+    imbalance, resolved = _balance(system, at_zero, excess)
     checks: list[Finding] = [
         *_operator_findings(system, method, linearized, null),
-        (imbalance > _balance_limit(space), Code.INCOMPATIBLE, imbalance, _balance_limit(space)),
+        (imbalance > resolved, Code.INCOMPATIBLE, imbalance, resolved),
         (null.is_null & ~(null.pin > 0), Code.SINGULAR, 0.0, 0.0),
         (~jnp.all(jnp.isfinite(at_zero)), Code.BAD_START, 0.0, 0.0),
     ]
@@ -119,11 +121,27 @@ def _operator_findings(
     return found
 
 
-def _balance_limit(space: GridSpace) -> float:
-    """How far from zero the mean of compatible data may be: rounding, or the trapezoidal rule between faces."""
-    steps = [h / length for h, length in zip(space.grid.spacing, space.grid.box.lengths, strict=True)]
-    bounded = [h for h, periodic in zip(steps, space.grid.box.periodic, strict=True) if not periodic]
-    return 1e-8 + 4.0 * max(bounded, default=0.0) ** 2
+def _balance(system: LinearSystem, data: Array, excess: Any) -> tuple[Array, Array]:
+    """The mean of the data, and how far from zero that of compatible data may be, relative to their mean size.
+
+    On a periodic axis, rounding. Between faces, what the trapezoidal rule may be off by: h^2/12 of the second
+    derivative or, at a jump inside of an interval, half of the jump times h. A fourth of the second differences covers
+    both. They are taken where no face is involved, whose data contain flux / h, and continued to the faces.
+    """
+    uncertain = jnp.zeros(())
+    for axis, periodic in enumerate(system.space.grid.box.periodic):
+        if not periodic and data.shape[axis + 1] > 4:
+            inner = jax.lax.slice_in_dim(data, 1, -1, axis=axis + 1)
+            widths = [(2, 2) if a == axis + 1 else (0, 0) for a in range(data.ndim)]
+            uncertain += system.mean(jnp.pad(jnp.abs(jnp.diff(inner, n=2, axis=axis + 1)), widths, mode="edge")) / 4
+        elif not periodic:
+            uncertain += MOST_IMBALANCE * system.mean(jnp.abs(data))
+    size = system.mean(jnp.abs(data))
+    size = jnp.maximum(size, LEAST_BALANCE * jnp.max(size) + jnp.finfo(size.dtype).tiny)
+    limit = jnp.broadcast_to(jnp.minimum(LEAST_BALANCE + uncertain / size, MOST_IMBALANCE), size.shape).ravel()
+    imbalance = jnp.broadcast_to(jnp.abs(excess) / size, size.shape).ravel()
+    worst = jnp.argmax(imbalance / limit)
+    return imbalance[worst], limit[worst]
 
 
 def _root(residual: Callable[[Array], Array], start: Array, inner: Any, tolerance: float | None) -> tuple[Array, Array]:

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import dataclasses
+from contextlib import nullcontext
+from typing import Any
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -145,6 +149,34 @@ def test_fast_transforms_are_the_eigenvectors_of_the_differences(ends):
     assert_close(told, jnp.stack(applied), rtol=0, atol=1e-10)  # entries of 4/h^2 = 400
 
 
+def steep(x):
+    """Of mean zero."""
+    return jnp.exp(10 * x[0]) - jnp.expm1(10.0) / 10
+
+
+@jax.tree_util.register_dataclass
+@dataclasses.dataclass(frozen=True)
+class Layer:
+    """One between two places, less its mean over the unit interval."""
+
+    first: Any
+    last: Any
+
+    def __call__(self, x):
+        return jnp.where((x[0] > self.first) & (x[0] < self.last), 1.0, 0.0) - (self.last - self.first)
+
+
+@jax.tree_util.register_dataclass
+@dataclasses.dataclass(frozen=True)
+class Cosine:
+    """cos(pi x) and a constant."""
+
+    excess: Any
+
+    def __call__(self, x):
+        return jnp.cos(jnp.pi * x[0]) + self.excess
+
+
 class TestNeumannOnly:
     walls = {face: neumann(0.0) for face in SQUARE.faces}
     grid = Grid(SQUARE, (17, 33))
@@ -160,6 +192,23 @@ class TestNeumannOnly:
         with pytest.raises(NumericalError, match="does not balance") as caught:
             solve(make_problem(Poisson(1.0), SQUARE, boundary=self.walls), self.grid, Direct())
         assert "mean of 1" in str(caught.value) and "subtract the mean" in caught.value.fix
+
+    @pytest.mark.parametrize("source", [steep, Layer(jnp.asarray(0.3), jnp.asarray(0.8))])
+    def test_data_that_balance_are_taken_however_rough(self, source):
+        """The trapezoidal rule sees a mean of 2 % of the size of exp(10 x) less its mean, and of h/2 per jump."""
+        walls = {face: neumann(0.0) for face in LINE.faces}
+        ends = np.random.default_rng(3).uniform((0.15, 0.65), (0.5, 0.85), (10, 2))
+        others = [Layer(*map(jnp.asarray, pair)) for pair in ends] if isinstance(source, Layer) else []
+        for forcing in (source, *others):
+            problem = make_problem(Poisson(forcing), LINE, boundary=walls)
+            assert jnp.isfinite(solve(problem, Grid(LINE, (17,)), Direct()).fields["u"]).all()
+
+    def test_a_small_imbalance_of_smooth_data_is_refused(self):
+        for excess, is_refused in ((0.0, False), (0.008, True)):
+            source = Cosine(jnp.asarray(excess))
+            problem = make_problem(Poisson(source), SQUARE, boundary=self.walls)
+            with pytest.raises(NumericalError, match="does not balance") if is_refused else nullcontext():
+                solve(problem, Grid(SQUARE, (33, 17)), Direct())
 
     def test_outflow_balances_the_source(self):
         """-lap u = 1 with du/dn = -1 at x = 1 alone: what comes in leaves there; u = -(x^2 - 1/3)/2 exactly."""
