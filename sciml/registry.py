@@ -39,6 +39,7 @@ __all__ = [
 C = TypeVar("C", bound=type)
 
 PACKAGES: dict[str, tuple[str, ...]] = {
+    "communicator": ("sciml.solvers.decomposed",),
     "equation": ("sciml.equations",),
     "distribution": ("sciml.sampling",),
     "field": ("sciml.sampling",),

@@ -260,7 +260,7 @@ class FiniteDifference(Calculus[GridField]):
     def _condition_value(self, condition: Condition, axis: int, end: int) -> Any:
         if not callable(condition.value):
             return condition.value
-        points = np.take(self.grid.points, end, axis=axis)
+        points = self.grid.points[(*(slice(None),) * axis, end)]
         if self._times is None:
             return evaluate_on(condition.value, points, self._time)
         return jnp.stack([evaluate_on(condition.value, points, t) for t in jnp.asarray(self._times)])

@@ -257,14 +257,22 @@ class Spectral(Calculus[SpectralField]):
         return self._time if self._times is None else jnp.reshape(jnp.asarray(self._times), (-1,) + (1,) * self.dim)
 
 
+@singledispatch
+def fitted(grid: Any, values: Any) -> Any:
+    """Sampled values as they stand on a grid: themselves, or the part of them that belongs to a part of a grid."""
+    del grid
+    return values
+
+
 def sample_on_grid(d: Any, coefficient: Coefficient) -> Any:
     """A coefficient on the grid of the reading `d`: numbers stay; functions, arrays and series become fields."""
     if callable(coefficient):
         return d.field(_on_grid(coefficient, d))
     if isinstance(coefficient, GridSeries):
-        return d.field(coefficient.at(d.time))
+        return d.field(fitted(d.grid, coefficient.at(d.time)))
     if jnp.ndim(coefficient) == 0:
         return coefficient
+    coefficient = fitted(d.grid, coefficient)
     if tuple(jnp.shape(coefficient)) != d.grid.shape:
         raise ConfigError(
             "a sampled coefficient has to stand on the grid of the reading",
