@@ -1,4 +1,4 @@
-"""Conditions on the faces of a box, all of the form alpha u + beta du/dn = value, with the outward normal n."""
+"""Conditions on the faces of a domain, of the form alpha u + beta du/dn = value, with the outward normal n."""
 
 from __future__ import annotations
 
@@ -11,16 +11,21 @@ import jax
 from sciml.domain import Box
 from sciml.errors import ConfigError
 from sciml.functions import Coefficient, as_function
+from sciml.geometry.mesh import Mesh
 
 
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
 class Condition:
-    """alpha u + beta du/dn = value on one face; `value` is a number or a function f(x) or f(x, t)."""
+    """alpha u + beta du/dn = value on one face; `value` is a number or a function f(x) or f(x, t).
+
+    With `of_flux`, which meshes understand, F n stands in place of du/dn, where the equation reads ... = div F.
+    """
 
     value: Coefficient = 0.0
     alpha: float = field(default=1.0, metadata={"static": True})
     beta: float = field(default=0.0, metadata={"static": True})
+    of_flux: bool = field(default=False, metadata={"static": True})
 
 
 def dirichlet(value: Coefficient = 0.0) -> Condition:
@@ -38,6 +43,14 @@ def robin(alpha: float, beta: float, value: Coefficient = 0.0) -> Condition:
     if alpha == 0 and beta == 0:
         raise ConfigError("a Robin condition needs a nonzero alpha or beta", got=f"{alpha=}, {beta=}")
     return Condition(as_function(value), float(alpha), float(beta))
+
+
+def inflow(value: Coefficient = 0.0) -> Condition:
+    """F n = value on a part of a mesh: what enters there, where the equation reads u_t = div F + ... or -div F = f.
+
+    The heat flux D du/dn of u_t = D lap u, the traction of elasticity (per field).
+    """
+    return Condition(as_function(value), 0.0, 1.0, of_flux=True)
 
 
 CONDITIONS = {"dirichlet": dirichlet, "neumann": neumann, "robin": robin}
@@ -73,21 +86,30 @@ def all_conditions(boundary: Boundary) -> tuple[Condition, ...]:
     return tuple(condition for group in groups for condition in group)
 
 
-def check_boundary(box: Box, boundary: Boundary, names: Sequence[str] | None = None) -> dict[str, Any]:
-    """The conditions in the order of the faces of `box`.
+def check_boundary(domain: Box | Mesh, boundary: Boundary, names: Sequence[str] | None = None) -> dict[str, Any]:
+    """The conditions in the order of the faces of a box, or of the boundary parts of a mesh.
 
     Raises `ConfigError` unless there is one per bounded face, or, on a face with conditions per field, one for each
-    of the fields `names`.
+    of the fields `names`; also for a condition on the flux of a box.
     """
-    missing = [face for face in box.faces if face not in boundary]
-    extra = [face for face in boundary if face not in box.faces]
+    faces = domain.faces
+    missing = [face for face in faces if face not in boundary]
+    extra = [face for face in boundary if face not in faces]
     if missing or extra:
         raise ConfigError(
             "the boundary conditions do not match the bounded faces of the domain",
-            expected=", ".join(box.faces) or "none: every axis is periodic",
+            expected=", ".join(faces) or "none: every axis is periodic",
             got=", ".join(boundary) or "none",
             reason=f"missing {missing}" if missing else f"no such bounded face {extra}",
-            fix="boundary={" + ", ".join(f"'{f}': dirichlet(0.0)" for f in box.faces) + "}",
+            fix="boundary={" + ", ".join(f"'{f}': dirichlet(0.0)" for f in faces) + "}",
+        )
+    if isinstance(domain, Box) and any(condition.of_flux for condition in all_conditions(boundary)):
+        raise ConfigError(
+            "conditions on the flux are for meshes",
+            expected="dirichlet(value), neumann(value) or robin(alpha, beta, value)",
+            got="inflow(value) on a face of a box",
+            reason="series and differences take the value of u, its normal derivative, or a sum of both",
+            fix="neumann(value / diffusivity)",
         )
     for face, conditions in boundary.items():
         if names is not None and not isinstance(conditions, Condition) and set(conditions) != set(names):
@@ -97,7 +119,7 @@ def check_boundary(box: Box, boundary: Boundary, names: Sequence[str] | None = N
                 got=", ".join(conditions) or "none",
                 fix="{'" + face + "': {" + ", ".join(f"'{name}': dirichlet(0.0)" for name in names) + "}}",
             )
-    return {face: _in_order(boundary[face], names) for face in box.faces}
+    return {face: _in_order(boundary[face], names) for face in faces}
 
 
 def _in_order(conditions: FaceConditions, names: Sequence[str] | None) -> FaceConditions:

@@ -27,6 +27,7 @@ from sciml.equations.base import (
 )
 from sciml.errors import ConfigError
 from sciml.functions import Function, PlainFunction, as_function, evaluate, evaluate_on
+from sciml.geometry.mesh import Mesh
 from sciml.types import Array
 
 
@@ -36,12 +37,12 @@ class Problem:
     """An equation made definite. A PyTree: coefficients, functions and horizon are leaves, the domain is static.
 
     `initial`, `source` and `exact` map field names to functions f(x) or f(x, t) of one point x, shape (dim,);
-    `boundary` maps each bounded face to its condition, or to one per field. Build it with `make_problem`, which
-    checks all that.
+    `boundary` maps each bounded face (or boundary part of a mesh) to its condition, or to one per field. Build it with
+    `make_problem`, which checks all that.
     """
 
     equation: Any
-    domain: Box = field(metadata={"static": True})
+    domain: Box | Mesh = field(metadata={"static": True})
     initial: dict[str, Any] = field(default_factory=dict)
     boundary: dict[str, Any] = field(default_factory=dict)
     source: dict[str, Any] = field(default_factory=dict)
@@ -115,7 +116,7 @@ class Problem:
 
 def make_problem(
     equation: Equation,
-    domain: Box,
+    domain: Box | Mesh,
     *,
     initial: Mapping[str, Function] | None = None,
     boundary: Boundary | None = None,
@@ -150,7 +151,7 @@ def make_problem(
 
 def manufactured(
     equation: Equation,
-    domain: Box,
+    domain: Box | Mesh,
     exact: Mapping[str, Function],
     *,
     horizon: Any = None,
@@ -159,7 +160,8 @@ def manufactured(
     """The problem whose solution is `exact`: the source is what the pointwise reading of the equation leaves over.
 
     `exact` maps every field, auxiliary ones included, to a smooth f(x, t) (f(x) if steady). Bounded faces get the
-    Dirichlet values of `exact`, or `condition(exact function, axis, outward sign)`. Method of manufactured solutions:
+    Dirichlet values of `exact`, or `condition(exact function, axis, outward sign)`; parts of a mesh always have the
+    former. Method of manufactured solutions:
     P. J. Roache, J. Fluids Eng. 124 (2002) 4.
     """
     functions = {name: as_function(f) for name, f in exact.items()}
@@ -175,8 +177,11 @@ def manufactured(
     choose = condition or (lambda f, axis, sign: dirichlet(f))
     boundary: dict[str, Any] = {}
     for face in domain.faces:
-        axis, sign = domain.names.index(face[0]), 1.0 if face[1] == "+" else -1.0
-        conditions = {name: choose(functions[name], axis, sign) for name in names}
+        if isinstance(domain, Box):
+            axis, sign = domain.names.index(face[0]), 1.0 if face[1] == "+" else -1.0
+            conditions = {name: choose(functions[name], axis, sign) for name in names}
+        else:
+            conditions = {name: dirichlet(functions[name]) for name in names}
         boundary[face] = conditions if len(names) > 1 else next(iter(conditions.values()))
     initial = {name: _at_start(functions[name]) for name in names} if has_time else None
     return make_problem(

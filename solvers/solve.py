@@ -18,9 +18,12 @@ from sciml.equations.base import add, field_names, read, remainder, stiff_part
 from sciml.equations.conservation import ConservationLaw
 from sciml.errors import ConfigError
 from sciml.functions import evaluate_on, takes_time
+from sciml.geometry.mesh import Mesh
 from sciml.problem import Problem
 from sciml.solvers.admissible import check_coefficients, warn_of_a_misfit
 from sciml.solvers.evolution import discretize
+from sciml.solvers.finite_element.elements import Elements
+from sciml.solvers.finite_element.solve import integrate_on_mesh, solve_on_mesh
 from sciml.solvers.march import Schedule, march_plainly, march_watched, schedule
 from sciml.solvers.method import EllipticSolver, Method, Scheme, TimeStepper
 from sciml.solvers.status import Code, Status, failure
@@ -34,8 +37,8 @@ class Solution:
     """What `solve` returns.
 
     `times`: shape (T,) in s, None for a steady problem; `fields`: name to values, shape (T, *grid.shape), or
-    (*grid.shape) if steady, in the units of the equation; `steps`: time steps actually taken per saved time, or
-    iterations of the elliptic solver.
+    (*grid.shape) if steady, in the units of the equation, on a mesh at its nodes; `steps`: time steps actually taken
+    per saved time, or iterations of the elliptic solver.
     """
 
     times: np.ndarray | None
@@ -43,14 +46,19 @@ class Solution:
     steps: int
 
 
-def solve(problem: Problem, grid: Grid, method: Method, *, times: Any = None) -> Solution:
+def solve(problem: Problem, grid: Grid | Elements, method: Method, *, times: Any = None) -> Solution:
     """The solution on `grid`, at exactly the `times` asked for (shape (T,), increasing, in s; may begin with 0).
 
-    Every axis periodic: Fourier series; else finite differences of order `method.difference_order`. A second call
+    Every axis periodic: Fourier series; else finite differences of order `method.difference_order`; on a mesh finite
+    elements, with `Elements` in place of the grid and `Galerkin` or `TrBdf2` as the method. A second call
     with other coefficients, or another `dt`, does not compile again. Raises `ConfigError` for a method or times that
     do not fit the problem, `NumericalError` for an unstable step that may not be divided (`unstable: refuse`), a
     solution that blows up (with its time), a singular or incompatible system, or iterations that do not converge.
     """
+    saved = None if times is None else np.atleast_1d(np.asarray(times, float))
+    if isinstance(problem.domain, Mesh) or isinstance(grid, Elements):
+        on_nodes, steps = solve_on_mesh(problem, grid, method, times)
+        return Solution(saved, on_nodes, steps)
     check(problem, grid, method, times)
     check_coefficients(problem, grid)
     if problem.is_evolution:
@@ -61,15 +69,16 @@ def solve(problem: Problem, grid: Grid, method: Method, *, times: Any = None) ->
     if error is not None:
         raise error
     fields = {name: values[..., i, *(slice(None),) * grid.dim] for i, name in enumerate(problem.field_names)}
-    saved = None if times is None else np.atleast_1d(np.asarray(times, float))
     return Solution(saved, fields, int(outcome.steps))
 
 
-def integrate(problem: Problem, grid: Grid, method: Method, times: Any = None) -> dict[str, Array]:
+def integrate(problem: Problem, grid: Grid | Elements, method: Method, times: Any = None) -> dict[str, Array]:
     """The fields as in `Solution`, without any check: for use inside jit, vmap and grad (both modes).
 
     `times` must be concrete. The step is `method.dt` as it stands; a failure shows as values that are not finite.
     """
+    if isinstance(grid, Elements):
+        return integrate_on_mesh(problem, grid, method, times)
     if isinstance(method, Scheme):
         values = method.march_plainly(problem, grid, schedule(times, method.dt))
         return {name: values[:, i] for i, name in enumerate(problem.field_names)}

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from sciml.equations.cahn_hilliard import CahnHilliard
     from sciml.equations.conservation import ConservationLaw
     from sciml.equations.darcy import Darcy
+    from sciml.equations.elasticity import Elasticity
     from sciml.equations.euler import Euler1D, Euler2D
     from sciml.equations.fisher_kpp import FisherKpp
     from sciml.equations.fitzhugh_nagumo import FitzHughNagumo
@@ -39,6 +40,7 @@ _MODULES = {
     "CahnHilliard": "cahn_hilliard",
     "ConservationLaw": "conservation",
     "Darcy": "darcy",
+    "Elasticity": "elasticity",
     "Euler1D": "euler",
     "Euler2D": "euler",
     "FisherKpp": "fisher_kpp",
@@ -69,6 +71,7 @@ __all__ = [
     "CahnHilliard",
     "ConservationLaw",
     "Darcy",
+    "Elasticity",
     "Equation",
     "Euler1D",
     "Euler2D",

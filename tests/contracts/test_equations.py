@@ -13,7 +13,7 @@ from sciml.solvers.verification import verify
 
 NAMES = registry.names("equation")
 SHIPPED = {
-    "advection", "allen_cahn", "burgers", "cahn_hilliard", "darcy", "euler_1d", "euler_2d", "fisher_kpp",
+    "advection", "allen_cahn", "burgers", "cahn_hilliard", "darcy", "elasticity", "euler_1d", "euler_2d", "fisher_kpp",
     "fitzhugh_nagumo", "ginzburg_landau", "gray_scott", "heat", "helmholtz", "inviscid_burgers", "korteweg_de_vries",
     "kuramoto_sivashinsky", "maxwell_te", "maxwell_tm", "navier_stokes_2d", "navier_stokes_3d",
     "navier_stokes_vorticity", "poisson", "schroedinger", "shallow_water_1d", "shallow_water_2d", "wave",
