@@ -167,5 +167,6 @@ SAMPLES: tuple[Sample, ...] = (
     Sample("helmholtz", "u", "a standing wave", {"wavenumber": 20.0, "forcing": bump(0.3, 0.4, width=0.05)}, {}, PLANE,
            (1.0, 1.0), 129, "direct", end=None, boundary={"all": dirichlet(0.0)}),
     Sample("elasticity", "ux", "sideways displacement of a clamped square that is pressed down in the middle",
-           {"force_y": bump(0.5, 0.6, width=0.1, height=-1.0)}, {}, PLANE, (1.0, 1.0), 65, "bicgstab", end=None, boundary={"all": dirichlet(0.0)}),
+           {"force_y": bump(0.5, 0.6, width=0.1, height=-1.0)}, {}, PLANE, (1.0, 1.0), 65, "bicgstab", end=None,
+           boundary={"all": dirichlet(0.0)}),
 )  # fmt: skip
