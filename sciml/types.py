@@ -18,15 +18,15 @@ jax.config.update("jax_enable_x64", True)
 _ONE_THREAD, _NO_YNN = "--xla_cpu_multi_thread_eigen=false", "--xla_cpu_experimental_ynn_fusion_type="
 
 
-def _with_order(flags: str) -> str:
-    """XLA_FLAGS under which simulated devices work through a program in its own order."""
-    if "xla_force_host_platform_device_count" not in flags or "xla_cpu_multi_thread_eigen" in flags:
+def in_order(flags: str) -> str:
+    """XLA_FLAGS under which CPU devices work through a program in its own order."""
+    if "xla_cpu_multi_thread_eigen" in flags:
         return flags
-    return " ".join([flags, _ONE_THREAD, *([_NO_YNN] if jax.__version_info__ < (0, 12) else [])])
+    return " ".join([flags, _ONE_THREAD, *([_NO_YNN] if jax.__version_info__ < (0, 12) else [])]).strip()
 
 
-if "XLA_FLAGS" in os.environ:  # read by XLA when the first device is used
-    os.environ["XLA_FLAGS"] = _with_order(os.environ["XLA_FLAGS"])
+if "xla_force_host_platform_device_count" in os.environ.get("XLA_FLAGS", ""):
+    os.environ["XLA_FLAGS"] = in_order(os.environ["XLA_FLAGS"])  # read by XLA when the first device is used
 
 PyTree: TypeAlias = Any
 Key: TypeAlias = PRNGKeyArray
