@@ -13,11 +13,11 @@ import numpy as np
 from sciml.errors import ConfigError
 from sciml.geometry.files import need
 from sciml.geometry.mesh import Mesh
+from sciml.solvers.finite_element.places import locate
 from sciml.types import register_static
 
 NAMES = {(2, 1): "ElementTriP1", (2, 2): "ElementTriP2", (3, 1): "ElementTetP1", (3, 2): "ElementTetP2"}
 MESHES = {(2, 1): "MeshTri1", (2, 2): "MeshTri2", (3, 1): "MeshTet1", (3, 2): "MeshTet2"}
-MOST_POINTS_ABOUT = 1e-9  # how far outside of a cell a point may lie, in its own coordinates
 
 
 @jax.tree_util.register_dataclass
@@ -111,12 +111,10 @@ class Elements:
 
     def at(self, values: Any, points: Any) -> np.ndarray:
         """A field at points of the domain, shape (p, dim): shape (p,); raises `ConfigError` for points outside."""
-        places = np.asarray(points, float).reshape(-1, self.dim).T
-        try:
-            matrix = self._cells_basis.probes(places)
-        except ValueError as error:
-            raise ConfigError("a point lies outside of the mesh", got=f"{error}") from error
-        return np.asarray(matrix @ np.asarray(values))
+        basis = self._cells_basis
+        cells, places = locate(self.mesh, basis.mapping, np.asarray(points, float).reshape(-1, self.dim))
+        shapes = [self._element.lbasis(places, i)[0] for i in range(len(basis.element_dofs))]
+        return np.sum(np.stack(shapes) * np.asarray(values)[basis.element_dofs[:, cells]], axis=0)
 
     @property
     def _full_shapes(self) -> np.ndarray:

@@ -173,4 +173,7 @@ def test_values_integrals_and_slopes_of_a_field():
     x, y = elements.nodes.T
     assert_close(elements.integral(x * y), 0.25, rtol=1e-12)
     assert_close(elements.at(x * y, [[0.3, 0.7], [1.0, 1.0]]), np.asarray([0.21, 1.0]), rtol=1e-12)
+    curved = Elements(ring(1.0, 2.0, (2, 12)), 2)
+    around = 1.5 * np.stack([np.cos(np.arange(9.0)), np.sin(np.arange(9.0))], axis=1)
+    assert_close(curved.at(curved.nodes[:, 0], around), around[:, 0], rtol=0.0, atol=1e-12)
     assert_close(elements.nodal_slopes(x * y), np.stack([y, x], axis=1), rtol=0.0, atol=1e-12)
