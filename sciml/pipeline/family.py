@@ -164,6 +164,7 @@ class Family:
 
 def grid_of(family: Family, data: GeneratedData) -> Grid:
     """The grid of the data section."""
+    assert data.grid is not None, "settled before"
     points = {str(axis): n for axis, n in data.grid.items()}
     cells = getattr(data.method.load(), "cells", False)
     return Grid(family.box, tuple(points[axis] for axis in family.box.names), cells)

@@ -21,6 +21,7 @@ from sciml.pipeline.continuing import HASH, data_hash
 from sciml.pipeline.family import Family, grid_of, saved_times
 from sciml.pipeline.progress import Progress
 from sciml.pipeline.starting import known_source, starting_fields
+from sciml.pipeline.targeting import settled, told
 from sciml.problem import Problem
 from sciml.recipe import FileData, GeneratedData, Recipe
 from sciml.registry import OptionInfo
@@ -41,10 +42,9 @@ class Simulation:
     data: GeneratedData
 
     @classmethod
-    def of(cls, recipe: Recipe) -> Simulation:
-        """The simulation of a recipe whose data are generated."""
-        assert isinstance(recipe.data, GeneratedData)
-        return cls(Family.of(recipe), recipe.data)
+    def of(cls, recipe: Recipe, folder: Path | None = None) -> Simulation:
+        """The simulation of a recipe whose data are generated; `folder` knows what was chosen for a target error."""
+        return cls(Family.of(recipe), settled(recipe, folder))
 
     @cached_property
     def grid(self) -> Grid:
@@ -241,17 +241,18 @@ def generate_data(recipe: Recipe, folder: Path, progress: Progress, comm: Any = 
     """Fill `folder/data`; does nothing for a recipe that brings its own file. `comm`: see `generate`."""
     if isinstance(recipe.data, FileData):
         return None
-    simulation = Simulation.of(recipe)
+    simulation = Simulation.of(recipe, folder)
     provenance = {
         HASH: data_hash(recipe),
         "seed": recipe.seed,
-        "method": recipe.data.method.plain(),
+        "method": simulation.data.method.plain(),
         "solver_dtype": "float64",
     }
 
     def notes() -> dict[str, Any]:
         measured = simulation.measured_error()
-        return {"recipe": recipe.to_yaml(), "measured_relative_error": measured, **simulation.told()}
+        chosen = told(folder, recipe)
+        return {"recipe": recipe.to_yaml(), "measured_relative_error": measured, **chosen, **simulation.told()}
 
     with progress.task("generating data") as advance:
         return generate(

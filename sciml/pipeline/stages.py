@@ -22,6 +22,7 @@ from sciml.pipeline.continuing import RECIPE, model_folder, refuse_other_recipe
 from sciml.pipeline.evaluation import JUDGES, Evaluation, Outcome
 from sciml.pipeline.generation import generate_data
 from sciml.pipeline.progress import Progress
+from sciml.pipeline.targeting import choose
 from sciml.pipeline.tasks import Context
 from sciml.pipeline.training import Trained, load_trained, refuse_impossible_plans, train_model
 from sciml.recipe import Recipe
@@ -106,6 +107,7 @@ def _held(recipe: Recipe, folder: Path, job: Job) -> Iterator[None]:
         def begin() -> None:
             held.enter_context(FolderLock(folder))
             _start(recipe, folder)
+            choose(recipe, folder, _progress(job).say)
 
         job.ranks.on_first(begin)
         yield

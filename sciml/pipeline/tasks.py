@@ -49,7 +49,7 @@ class Context:
     @cached_property
     def simulation(self) -> Simulation | None:
         """The solver side; None when the data are a user's file."""
-        return Simulation.of(self.recipe) if isinstance(self.recipe.data, GeneratedData) else None
+        return Simulation.of(self.recipe, self.folder) if isinstance(self.recipe.data, GeneratedData) else None
 
     @property
     def layout(self) -> Layout:

@@ -133,7 +133,7 @@ def _times_in_order(times: tuple[float, ...], horizon: float | None) -> Found:
 
 
 def _grid_matches_domain(sections: Sections) -> Found:
-    if sections.problem is None or not isinstance(sections.data, GeneratedData):
+    if sections.problem is None or not isinstance(sections.data, GeneratedData) or sections.data.grid is None:
         return
     axes, grid = list(sections.problem.domain), list(sections.data.grid)
     if sorted(axes) != sorted(grid):
@@ -199,7 +199,7 @@ def _unknown_coefficients(where: tuple[str, ...], unknown: Sequence[str], sectio
 
 def _modes_fit(sections: Sections) -> Found:
     """An option called `modes` counts Fourier modes per axis: the grid must carry them."""
-    if not isinstance(sections.data, GeneratedData):
+    if not isinstance(sections.data, GeneratedData) or sections.data.grid is None:
         return
     grid = list(sections.data.grid.items())
     for where, component in _components(sections):

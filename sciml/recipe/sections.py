@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Annotated, Any, Literal, Self
 
-from annotated_types import Ge, Gt, MinLen
+from annotated_types import Ge, Gt, Lt, MinLen
 from pydantic import (
     BaseModel,
     BeforeValidator,
@@ -181,10 +181,13 @@ class Splits(Section):
 
 
 class GeneratedData(Section):
-    """Samples that a solver makes: the grid, the saved times, the method and the number of samples."""
+    """Samples that a solver makes: the grid (or the error to be reached), saved times, method and number of samples."""
 
-    grid: Annotated[dict[AxisName, Annotated[int, Strict(), Ge(4), WHOLE]], MinLen(1)] = Field(
-        description="points per axis"
+    grid: Annotated[dict[AxisName, Annotated[int, Strict(), Ge(4), WHOLE]], MinLen(1)] | None = Field(
+        default=None, description="points per axis; left out where `error` chooses them"
+    )
+    error: Annotated[Number, Ge(1e-12), Lt(1)] | None = Field(
+        default=None, description="relative L2 error that grid and time step are chosen for, instead of both"
     )
     times: Times | None = Field(
         default=None, description="number of equally spaced saved times after t = 0, or a list of times in s"
@@ -193,6 +196,41 @@ class GeneratedData(Section):
     samples: Samples
     dtype: Precision = "float64"
     quantities: tuple[Annotated[Component, Of(("quantity",))], ...] = ()
+
+    @model_validator(mode="wrap")
+    @classmethod
+    def _leaves_the_choice(cls, value: Any, handler: Callable[[Any], Self]) -> Self:
+        found = [] if not isinstance(value, Mapping) else list(cls._contradictions(value))
+        if not found:
+            return handler(value)
+        try:
+            handler(value)
+        except ValidationError as error:
+            found += [again(details) for details in error.errors(include_url=False)]
+        raise failure(found)
+
+    @staticmethod
+    def _contradictions(given: Mapping[str, Any]) -> Iterator[InitErrorDetails]:
+        method, error = given.get("method"), given.get("error")
+        if error is None and given.get("grid") is None:
+            yield problem(("grid",), "this key is required, or `error`, which chooses the points", at_key=True)
+        elif error is not None and given.get("grid") is not None:
+            yield problem(("grid",), "data.error chooses the points: delete this key, or data.error", given["grid"])
+        if error is not None and isinstance(method, Mapping) and "dt" in method:
+            what = "data.error chooses the time step: delete this key, or data.error"
+            yield problem(("method", "dt"), what, method["dt"])
+
+    @model_serializer(mode="wrap")
+    def _without_the_choice(self, handler: SerializerFunctionWrapHandler, info: SerializationInfo) -> dict[str, Any]:
+        """A step that `error` chooses is not written, nor a key that says nothing: older recipes keep their hash."""
+        del info
+        written = handler(self)
+        if self.error is None:
+            del written["error"]
+        else:
+            del written["grid"]
+            written["method"] = {k: v for k, v in written["method"].items() if k != "dt"}
+        return written
 
 
 class FileData(Section):
