@@ -19,11 +19,11 @@ def locate(mesh: Mesh, mapping: Any, points: np.ndarray) -> tuple[np.ndarray, np
 
     `mapping` is scikit-fem's. The cells with the nearest centers are tried. Raises `ConfigError` for points outside.
     """
-    from scipy.spatial import cKDTree
+    from scipy.spatial import KDTree
 
     centers = mesh.points[mesh.cells[:, : mesh.dim + 1]].mean(axis=1)
     count = min(CANDIDATES, len(centers))
-    nearest = np.atleast_2d(cKDTree(centers).query(points, k=count)[1]).reshape(len(points), count)
+    nearest = np.atleast_2d(KDTree(centers).query(points, k=count)[1]).reshape(len(points), count)
     cells, places = np.full(len(points), -1), np.zeros((mesh.dim, len(points)))
     for candidate in nearest.T:
         open_ = np.flatnonzero(cells < 0)
