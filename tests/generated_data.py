@@ -2,13 +2,14 @@
 
 Run as a program it generates into a folder, under `mpiexec` or alone:
 `python generated_data.py FOLDER [--samples N] [--chunk N] [--fail-on-rank R] [--blow-up ID] [--kill-after N]
-[--kill-rank R] [--shard-each-chunk] [--wait-for N]`.
+[--kill-rank R] [--shard-each-chunk] [--wait-for N] [--file-bytes N]`.
 """
 
 from __future__ import annotations
 
 import argparse
 import os
+import resource
 import sys
 import time
 from collections.abc import Mapping
@@ -88,6 +89,8 @@ def program(arguments: argparse.Namespace) -> None:
 
     def faulty(ids: np.ndarray) -> Simulated:
         calls.append(ids)
+        if arguments.file_bytes:  # a full disk, once MPI has its own files
+            resource.setrlimit(resource.RLIMIT_FSIZE, (arguments.file_bytes,) * 2)
         if rank == arguments.fail_on_rank:
             raise ValueError("the solver met a wall")
         if len(calls) > arguments.kill_after and arguments.kill_rank in (rank, None):
@@ -118,6 +121,7 @@ if __name__ == "__main__":
     parser.add_argument("--kill-rank", type=int)
     parser.add_argument("--shard-each-chunk", action="store_true")
     parser.add_argument("--wait-for", type=int, default=0)
+    parser.add_argument("--file-bytes", type=int, default=0)
     try:
         program(parser.parse_args())
     except Exception as error:  # as the command line does: 70 for what is not ours

@@ -62,7 +62,9 @@ def main() -> None:
     with h5py.File(min(given.folder.glob("shard-*.h5"))) as file:
         start, frames = np.asarray(file["inputs/omega0"])[0], np.asarray(file["outputs/omega"])[0]
     print(f"nu {given.viscosity:g}, T {given.horizon:g}, {given.points}^2, dt {given.dt:g}: {seconds:.0f} s, ", end="")
-    print(f"{1e3 * seconds * given.dt / given.horizon:.1f} ms per step, {seconds / given.horizon:.1f} s per unit of time")
+    print(
+        f"{1e3 * seconds * given.dt / given.horizon:.1f} ms per step, {seconds / given.horizon:.1f} s per unit of time"
+    )
     print("    t  energy      enstrophy   share of enstrophy beyond 2/3 of the waves")
     for t, frame in [(0.0, start), *zip(made.times, frames, strict=True)]:
         energy, enstrophy = spectra(frame)
