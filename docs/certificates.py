@@ -1,7 +1,8 @@
 """Writes the certificates of equations into certificates.md.
 
 `python docs/certificates.py` computes all of them anew (minutes), with names only those; `--check` computes nothing
-and compares the names, the coefficients and the table with the code and the certificates on the page.
+and compares the names, the coefficients and the table with the code and the certificates on the page, all of which have
+to pass.
 """
 
 from __future__ import annotations
@@ -74,6 +75,14 @@ def _methods(lines: list[str]) -> str:
     return ", ".join(f"{row[0]} {row[1] + ': ' if is_series else ''}{row[2]}" for row in rows)
 
 
+def failing(text: str) -> list[str]:
+    """The checks of a certificate that did not pass; a sum at its end that is not that of its checks counts as one."""
+    lines = text.splitlines()
+    passed, failed = ([line[8:36].strip() for line in lines if line.startswith(f"  {w}  ")] for w in ("pass", "FAIL"))
+    total = f"  {len(passed)} of {len(passed) + len(failed)} checks passed"
+    return failed if lines and passed and lines[-1] == total else [*failed, "sum of the checks"]
+
+
 def main() -> int:
     """0, or 1 where `--check` finds a difference."""
     arguments = [argument for argument in sys.argv[1:] if argument != "--check"]
@@ -88,7 +97,10 @@ def main() -> int:
     stale += [name for name in blocks if name not in names]
     if stale:
         print(f"docs/{PAGE} lacks or has too many of {', '.join(stale)}; run: python docs/{SCRIPT} NAME ...")
-    return max(int(bool(stale)), update(PAGE, SCRIPT, page_text(blocks)))
+    bad = {name: wrong for name, text in blocks.items() if (wrong := failing(text))}
+    for name, checks in bad.items():
+        print(f"docs/{PAGE}: {name} does not pass: {', '.join(checks)}")
+    return max(int(bool(stale or bad)), update(PAGE, SCRIPT, page_text(blocks)))
 
 
 if __name__ == "__main__":
