@@ -76,14 +76,13 @@ def _cut(jaxpr: core.Jaxpr) -> list[_Part]:
     parts = []
     for level in range(max([*segments, *stops], default=-1) + 1):
         if level in segments:
-            parts.append(_segment(segments[level], jaxpr, level))
+            parts.append(_segment(segments[level], jaxpr))
         parts += [_Part(_stop(eqn), tuple(eqn.invars), tuple(eqn.outvars), ()) for eqn in stops.get(level, ())]
     return parts
 
 
-def _segment(eqns: Sequence[Any], jaxpr: core.Jaxpr, level: int) -> _Part:
+def _segment(eqns: Sequence[Any], jaxpr: core.Jaxpr) -> _Part:
     """One compiled function; its outputs are the variables that anything else uses."""
-    del level
     made = {v: None for eqn in eqns for v in eqn.outvars if not isinstance(v, core.DropVar)}
     inside = {id(eqn) for eqn in eqns}
     others = [v for eqn in jaxpr.eqns if id(eqn) not in inside for v in eqn.invars]
@@ -113,19 +112,20 @@ def _has_messages(eqn: Any) -> bool:
 
 
 def _stop(eqn: Any) -> Run:
-    return _STOPS[eqn.primitive.name](eqn.params)
+    return _STOPS[eqn.primitive.name](eqn)
 
 
-def _message(params: dict[str, Any]) -> Run:
-    over, kind = params["over"], params["kind"]
+def _message(eqn: Any) -> Run:
+    over, kind = eqn.params["over"], eqn.params["kind"]
     return lambda *arrays: over.deliver(kind, *(np.asarray(a) for a in arrays))
 
 
-def _call(params: dict[str, Any]) -> Run:
-    return Staged(params["jaxpr"])
+def _call(eqn: Any) -> Run:
+    return Staged(eqn.params["jaxpr"])
 
 
-def _while(params: dict[str, Any]) -> Run:
+def _while(eqn: Any) -> Run:
+    params = eqn.params
     condition, body = Staged(params["cond_jaxpr"]), Staged(params["body_jaxpr"])
     n_condition, n_body = params["cond_nconsts"], params["body_nconsts"]
 
@@ -139,9 +139,17 @@ def _while(params: dict[str, Any]) -> Run:
     return run
 
 
-def _scan(params: dict[str, Any]) -> Run:
-    body, length = Staged(params["jaxpr"]), params["length"]
-    n_constants, n_carry = params["num_consts"], params["num_carry"]
+def _with_one_axis_more(outside: Sequence[Any], inside: Sequence[Any]) -> int:
+    """How many variables of a loop are cut into rows or made of them; jax has counted them in more than one way."""
+    return sum(out.aval.ndim > inner.aval.ndim for out, inner in zip(outside, inside, strict=True))
+
+
+def _scan(eqn: Any) -> Run:
+    params = eqn.params
+    body, length, inside = Staged(params["jaxpr"]), params["length"], params["jaxpr"].jaxpr
+    n_rows, n_made = _with_one_axis_more(eqn.invars, inside.invars), _with_one_axis_more(eqn.outvars, inside.outvars)
+    n_carry = len(eqn.outvars) - n_made
+    n_constants = len(eqn.invars) - n_rows - n_carry
 
     def run(*inputs: Any) -> Values:
         constants, carry = inputs[:n_constants], inputs[n_constants : n_constants + n_carry]
@@ -157,7 +165,7 @@ def _scan(params: dict[str, Any]) -> Run:
     return run
 
 
-_STOPS: dict[str, Callable[[dict[str, Any]], Run]] = {
+_STOPS: dict[str, Callable[[Any], Run]] = {
     "message": _message,
     "jit": _call,
     "pjit": _call,

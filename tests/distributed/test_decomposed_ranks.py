@@ -44,8 +44,15 @@ def test_two_ranks_of_mpi4py(tmp_path):
 
 @needs_mpi
 @pytest.mark.slow
-@pytest.mark.parametrize("ranks", [1, 4])
-def test_any_number_of_ranks_of_mpi4py(ranks, tmp_path):
+@pytest.mark.parametrize(("ranks", "names"), [(1, ("kolmogorov", "burgers")), (4, ("kolmogorov", "heat", "channel"))])
+def test_any_number_of_ranks_of_mpi4py(ranks, names, tmp_path):
+    check(run(ranks, tmp_path, "mpi4py", *names), tmp_path, names)
+
+
+@needs_mpi
+@pytest.mark.long
+@pytest.mark.parametrize("ranks", [1, 2, 4])
+def test_every_case_on_ranks_of_mpi4py(ranks, tmp_path):
     check(run(ranks, tmp_path, "mpi4py", *CASES), tmp_path, tuple(CASES))
 
 

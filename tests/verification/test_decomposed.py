@@ -30,8 +30,10 @@ def test_four_devices_give_what_one_gives(name):
 @pytest.mark.slow
 @pytest.mark.parametrize("name", sorted(CASES))
 def test_any_number_of_devices_gives_the_same(name):
+    """Four are enough where one program takes long to compile; the MPI ranks take the other numbers."""
     reference = alone(name)
-    for over in (SERIAL, JaxDevices(1), JaxDevices(2), JaxDevices(4)):
+    small = (JaxDevices(1), JaxDevices(2)) if name in ("burgers", "heat", "kolmogorov") else ()
+    for over in (SERIAL, *small, JaxDevices(4)):
         assert difference(together(name, over), name, reference) <= SAME, over
 
 
