@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import Any, final
 
 import jax
 import jax.numpy as jnp
@@ -13,9 +13,9 @@ import numpy as np
 
 from sciml.calculus.series import GridSeries, chebyshev_times
 from sciml.domain import Grid
-from sciml.equations.base import Equation, Evolution
+from sciml.equations.base import Equation, Evolution, field_names, read
 from sciml.errors import NumericalError
-from sciml.functions import evaluate_on
+from sciml.functions import Coefficient, evaluate_on
 from sciml.problem import manufactured
 from sciml.solvers.evolution import discretize
 from sciml.solvers.march import Schedule
@@ -23,6 +23,7 @@ from sciml.solvers.method import EllipticSolver, TimeStepper
 from sciml.solvers.rk4 import Rk4
 from sciml.solvers.solve import sampled, solve_traced, with_dt
 from sciml.solvers.status import failure
+from sciml.solvers.structure import is_constant, read_structure
 from sciml.solvers.trial import QUICK, box, smooth_fields
 from sciml.types import Array
 
@@ -128,6 +129,29 @@ def order_in_space(equation: Equation, method: EllipticSolver, name: str) -> Obs
         sizes.append(1.0 / intervals)
         errors.append(float(jnp.linalg.norm(values - truth) / jnp.linalg.norm(truth)))
     return ObservedOrder(name, method.difference_order, np.asarray(sizes), np.asarray(errors), errors[-1])
+
+
+@jax.tree_util.register_dataclass
+@final
+@dataclass(frozen=True)
+class Waving:
+    """A smooth coefficient of space: `mean` (shape ()) and 30 % of it up and down, in 2 and 3 waves per 2 pi."""
+
+    mean: Array
+
+    def __call__(self, x: Array) -> Array:
+        """The value at a point."""
+        return self.mean * (1 + 0.3 * jnp.sin(jnp.dot(jnp.arange(2.0, 2.0 + x.shape[0]), x) + 0.4))
+
+
+def varied(equation: Any) -> Equation | None:
+    """The equation with `Waving` coefficients in place of numbers, None where its operator stays the same."""
+    declared = [f.name for f in dataclasses.fields(equation) if f.type in ("Coefficient", Coefficient)]
+    numbers = {name: getattr(equation, name) for name in declared if np.ndim(getattr(equation, name)) == 0}
+    changed = {n: Waving(jnp.asarray(float(v))) for n, v in numbers.items() if not callable(v) and v != 0}
+    found: Any = dataclasses.replace(equation, **changed)
+    structure = read_structure(lambda u, d: read(found.residual, u, d), field_names(equation), min(equation.dims))
+    return None if is_constant(structure) else found
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,9 @@ from sciml.equations.helmholtz import Helmholtz
 from sciml.equations.poisson import Poisson
 from sciml.problem import make_problem
 from sciml.solvers.cavity import Cavity, lid_driven_cavity
+from sciml.solvers.conjugate_gradient import ConjugateGradient
 from sciml.solvers.direct import Direct
+from sciml.solvers.multigrid import Multigrid
 from sciml.solvers.published import Row, limit, published
 from sciml.solvers.solve import solve
 
@@ -25,12 +27,20 @@ SQUARE = Box((0.0, 0.0), (1.0, 1.0), (False, False))
 
 @published("darcy")
 def flow_through_layers() -> Iterable[Row]:
-    """Two layers of permeability 12 and 3 in series: the pressure at the interface divides like the resistances."""
-    ends = {"x-": dirichlet(1.0), "x+": dirichlet(0.0)}
-    layers = make_problem(Darcy(lambda x: jnp.where(x[0] < 0.5, 12.0, 3.0), 0.0), LINE, boundary=ends)
-    found = np.asarray(solve(layers, Grid(LINE, (16,)), Direct()).fields["u"])
-    flux = 12.0 * (found[0] - found[1]) * 15
-    yield Row("flux through two layers in series (harmonic mean)", float(flux), 2 * 12.0 * 3.0 / 15.0, 1e-10)
+    """Two layers of permeability 12 and 3 in series, which meet midway between two of 17 points: nothing but rounding.
+
+    The flux is one over the sum of the resistances, and the pressure falls in proportion to them.
+    """
+    ends, meet = {"x-": dirichlet(1.0), "x+": dirichlet(0.0)}, 7.5 / 16
+    layers = make_problem(Darcy(lambda x: jnp.where(x[0] < meet, 12.0, 3.0), 0.0), LINE, boundary=ends)
+    x = np.linspace(0.0, 1.0, 17)
+    resistance = np.where(x < meet, x / 12.0, meet / 12.0 + (x - meet) / 3.0)
+    for method in (Direct(), ConjugateGradient(tolerance=1e-13), Multigrid(tolerance=1e-13)):
+        found = np.asarray(solve(layers, Grid(LINE, (17,)), method).fields["u"])
+        name, flux = type(method).__name__, 12.0 * (found[0] - found[1]) * 16
+        yield Row(f"flux through two layers (harmonic mean), {name}", float(flux), 1 / float(resistance[-1]), 1e-10)
+        apart = np.abs(found - (1 - resistance / resistance[-1])).max()
+        yield Row(f"pressure in two layers: error, {name}", float(apart), 0.0, 1e-11)
 
 
 @limit("darcy")
@@ -44,6 +54,38 @@ def constant_permeability() -> Iterable[Row]:
 def wavenumber_zero() -> Iterable[Row]:
     """With k = 0 the Helmholtz equation is Poisson's."""
     yield Row("k = 0: difference from the Poisson equation", _difference(Helmholtz(0.0, 1.0), Poisson(1.0)), 0.0, 1e-12)
+
+
+@published("helmholtz")
+def dispersion_of_differences() -> Iterable[Row]:
+    """On a line the answer of the differences is a wave of a slightly larger wave number, cos(k' h) = 1 - (k h)^2/2.
+
+    F. Ihlenburg, I. Babuska, Comput. Math. Appl. 30 (1995) 9, show the same for finite elements.
+    """
+    k, n = 20.0, 100
+    ends = {"x-": dirichlet(0.0), "x+": dirichlet(float(np.sin(k)))}
+    problem = make_problem(Helmholtz(k, 0.0), LINE, boundary=ends)
+    found = np.asarray(solve(problem, Grid(LINE, (n + 1,)), Direct()).fields["u"])
+    slower = np.arccos(1 - (k / n) ** 2 / 2) * n
+    predicted = np.sin(slower * np.linspace(0, 1, n + 1)) * np.sin(k) / np.sin(slower)
+    yield Row("k = 20, 100 intervals: error of the predicted wave", float(np.abs(found - predicted).max()), 0.0, 1e-10)
+    small = (slower / k - 1) / (k**2 / n**2 / 24)
+    yield Row("excess of its wave number over k^3 h^2/24 (leading term)", float(small), 1.0, (k / n) ** 2 / 4)
+
+
+@published("helmholtz")
+def two_media() -> Iterable[Row]:
+    """Wave numbers 2 and 6 meet midway between two points: u and its slope are continuous, and order 2 stays."""
+    ends = {"x-": dirichlet(0.0), "x+": dirichlet(1.0)}
+    problem = make_problem(Helmholtz(lambda x: jnp.where(x[0] < 0.5, 2.0, 6.0), 0.0), LINE, boundary=ends)
+    errors = []
+    for n in (17, 33, 65, 129):
+        x = np.linspace(0.0, 1.0, n + 1)
+        left, right = np.sin(2 * x), np.sin(1.0) * np.cos(6 * x - 3) + np.cos(1.0) / 3 * np.sin(6 * x - 3)
+        found = np.asarray(solve(problem, Grid(LINE, (n + 1,)), Direct()).fields["u"])
+        errors.append(float(np.abs(found - np.where(x < 0.5, left, right) / right[-1]).max()))
+    order = -float(np.polyfit(np.log([17, 33, 65, 129]), np.log(errors), 1)[0])
+    yield Row("order of the error where two media meet, 17 to 129 intervals", order, 2.0, 0.2)
 
 
 @published("poisson")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -108,17 +108,19 @@ def checks_for(equation: Equation, *, long: bool = False) -> Iterator[tuple[str,
         yield "order in time", orders_in_time
         if not forms_shocks(equation, min(equation.dims)):
             yield "order in space", evolution_orders_in_space
-        if isinstance(equation, ConservationLaw) and min(equation.dims) == 1:
+        if isinstance(equation, ConservationLaw):
             yield "order on cells", order_on_cells
         yield "invariants", invariants_hold
     else:
         yield "order in space", orders_in_space
+        if (varied := order.varied(equation)) is not None:
+            yield "varying coefficients", lambda _: orders_in_space(varied, ("bicgstab", "conjugate_gradient"))
     yield "gradients", gradients_agree
     yield "families (vmap)", families_agree
     name = registered_name(equation)
     if name is not None:
         yield "limits", lambda _: rows_hold(published.limit_rows(name, long=long))
-        yield "published values", lambda _: rows_hold(published.published_rows(name, long=long))
+        yield "published values", lambda _: rows_hold(published.published_rows(name, long=long), needed=True)
     yield "docstring", docstring_is_complete
 
 
@@ -129,10 +131,11 @@ def registered_name(equation: Equation) -> str | None:
     return next((n for n, info in known if (info.module, info.class_name) == (cls.__module__, cls.__name__)), None)
 
 
-def rows_hold(rows: Iterable[published.Row]) -> Finding:
-    """Every comparison with a known value holds; one line each."""
+def rows_hold(rows: Iterable[published.Row], *, needed: bool = False) -> Finding:
+    """Every comparison with a known value holds, and there is one if it is `needed`; one line each."""
     computed = list(rows)
-    return all(row.holds for row in computed), tuple(row.text for row in computed) or ("none registered",)
+    passed = all(row.holds for row in computed) and bool(computed or not needed)
+    return passed, tuple(row.text for row in computed) or ("none registered",)
 
 
 def readings_agree(equation: Equation) -> Finding:
@@ -187,10 +190,10 @@ def orders_in_time(equation: Evolution) -> Finding:
     return passed, (_HEADER, *(_row(row) for row in rows))
 
 
-def orders_in_space(equation: Equation) -> Finding:
-    """Every elliptic solver reaches the order of its differences: 2 where it needs symmetry, else 4."""
+def orders_in_space(equation: Equation, only: Sequence[str] = ()) -> Finding:
+    """Every elliptic solver (or those named) reaches the order of its differences: 2 where it needs symmetry, else 4."""
     rows, notes = [], []
-    for name in registry.names("method"):
+    for name in only or registry.names("method"):
         cls = registry.load("method", name)
         if not issubclass(cls, EllipticSolver):
             continue

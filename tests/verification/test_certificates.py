@@ -6,15 +6,22 @@ import dataclasses
 from typing import Any
 
 import jax.numpy as jnp
+import numpy as np
 import pytest
 from comparison import assert_close
 from verification.trial_equations import Predation
 
 from sciml.domain import Box, Grid
 from sciml.equations import Evolution, Field, Steady, equation, parameter
+from sciml.equations.darcy import Darcy
+from sciml.equations.inviscid_burgers import InviscidBurgers
+from sciml.equations.poisson import Poisson
 from sciml.errors import ConfigError
 from sciml.problem import make_problem
 from sciml.solvers import Etdrk4, Imex, Rk4, published, solve, verification, verify
+from sciml.solvers.finite_volume.certificate import order_on_cells
+from sciml.solvers.finite_volume.reconstruction import GHOSTS, RECONSTRUCTIONS
+from sciml.solvers.order import varied
 from sciml.solvers.verification import checks_for, invariants_hold, rows_hold, stiff_is_linear
 
 
@@ -185,6 +192,30 @@ def test_a_value_that_differs_from_the_literature_is_found():
         assert not passed and lines[0] == "period: 1, expected 1 to 1e-08"
         assert lines[1].startswith("NOT MET: period: ")
     assert rows_hold([good]) == (True, ("period: 1, expected 1 to 1e-08",))
+
+
+def test_an_equation_without_published_values_has_no_certificate():
+    assert not rows_hold([], needed=True)[0]
+    assert rows_hold([])[0]
+
+
+@pytest.mark.slow
+def test_reconstructions_below_their_order_are_found(monkeypatch):
+    """WENO5 in place of which MUSCL stands, with the order that is declared for WENO5."""
+    assert order_on_cells(InviscidBurgers(1.0))[0]
+    muscl = RECONSTRUCTIONS["muscl"][0]
+    monkeypatch.setitem(RECONSTRUCTIONS, "weno5", (muscl, 5))
+    monkeypatch.setitem(GHOSTS, "weno5", 2)
+    passed, lines = order_on_cells(InviscidBurgers(1.0))
+    assert not passed and lines[0].startswith("muscl, observed 2.") and lines[1].startswith("weno5, observed 2.")
+
+
+def test_coefficients_vary_where_the_operator_has_some():
+    assert varied(Poisson(1.0)) is None
+    changed = varied(Darcy(2.0, 0.0))
+    assert isinstance(changed, Darcy) and changed.forcing == 0.0
+    values = [float(changed.permeability(jnp.asarray([x]))) for x in np.linspace(0, 3, 40)]
+    assert 1.39 < min(values) < 1.45 and 2.55 < max(values) < 2.61
 
 
 def test_lines_come_while_the_checks_run(monkeypatch):
