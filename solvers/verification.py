@@ -191,7 +191,7 @@ def orders_in_time(equation: Evolution) -> Finding:
 
 
 def orders_in_space(equation: Equation, only: Sequence[str] = ()) -> Finding:
-    """Every elliptic solver (or those named) reaches the order of its differences: 2 where it needs symmetry, else 4."""
+    """Every elliptic solver, or those named, reaches the order of its differences: 2 if it needs symmetry, else 4."""
     rows, notes = [], []
     for name in only or registry.names("method"):
         cls = registry.load("method", name)
