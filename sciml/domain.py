@@ -11,6 +11,9 @@ from sciml.errors import ConfigError
 from sciml.types import register_static
 
 AXIS_NAMES = ("x", "y", "z")
+HALVED = np.asarray([-1, 1, 9, 14, 9, 1, -1]) / 32
+"""Weights of averages over cells in one over a cell of twice their width around the same point: of order 4, and every
+cell counts once in all."""
 
 
 @register_static
@@ -114,10 +117,28 @@ class Grid:
         new = (factor * k + n - k for n, k in zip(self.shape, self.intervals, strict=True))
         return Grid(self.box, tuple(new), self.cells)
 
-    def restricted(self, values: np.ndarray, factor: int = 2) -> np.ndarray:
-        """Values on `refined(factor)`, shape (..., *finer shape), on this grid: those at its points, or averages."""
+    def restricted(self, values: np.ndarray, factor: int = 2, *, averages: bool = False) -> np.ndarray:
+        """Values on `refined(factor)`, shape (..., *finer shape), on this grid: those at its points, or averages.
+
+        `averages`: without `cells`, too, they are averages over the cells around the points, on a periodic box; those
+        of this grid then end in the middle of finer ones if `factor` is even.
+        """
+        if averages and not self.cells:
+            return self._averaged(values, factor)
         if not self.cells:
             return values[(..., *(slice(None, None, factor),) * self.dim)]
         lead = values.shape[: values.ndim - self.dim]
         blocks = values.reshape(*lead, *(m for n in self.shape for m in (n, factor)))
         return blocks.mean(axis=tuple(len(lead) + 2 * axis + 1 for axis in range(self.dim)))
+
+    def _averaged(self, values: np.ndarray, factor: int) -> np.ndarray:
+        if factor == 1:
+            return values
+        if factor % 2 == 0 and factor > 2:
+            return self._averaged(self.refined(2)._averaged(values, factor // 2), 2)
+        weights = HALVED if factor == 2 else np.full(factor, 1 / factor)
+        for axis in range(-self.dim, 0):
+            offsets = range(-(len(weights) // 2), len(weights) // 2 + 1)
+            rolled = np.stack([np.roll(values, -k, axis) for k in offsets])
+            values = np.take(np.tensordot(weights, rolled, 1), np.arange(0, values.shape[axis], factor), axis)
+        return values

@@ -63,10 +63,10 @@ def relative_difference(values: Mapping[str, np.ndarray], reference: Mapping[str
 
 
 def _finer(problem: Problem, grid: Grid, method: Method, times: Any, factor: int) -> dict[str, np.ndarray]:
-    """The solution on a grid `factor` times as fine with a step `factor` times as short, at the points of `grid`."""
+    """The solution on a grid `factor` times as fine with a step `factor` times as short, on `grid`."""
     finer = with_dt(method, method.dt / factor) if isinstance(method, TimeStepper | Scheme) else method
     fields = solve(problem, grid.refined(factor), finer, times=times).fields
-    return {name: grid.restricted(np.asarray(values), factor) for name, values in fields.items()}
+    return {n: grid.restricted(np.asarray(v), factor, averages=method.cells) for n, v in fields.items()}
 
 
 def _default_method(problem: Problem) -> Method:

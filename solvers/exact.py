@@ -11,7 +11,6 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from sciml.calculus import FourierBasis
 from sciml.domain import Grid
 from sciml.equations.advection import Advection
 from sciml.equations.burgers import Burgers
@@ -72,7 +71,7 @@ def _known(equation: Any, problem: Problem, grid: Grid, times: np.ndarray) -> Ex
 @_known.register
 def _(equation: Heat, problem: Problem, grid: Grid, times: np.ndarray) -> ExactSolution | None:
     """Each mode decays as exp(-D |k|^2 t)."""
-    return _by_modes(problem, grid, times, lambda basis: equation.diffusivity * basis.laplacian)
+    return _linear(exact_waves.heat(equation), problem, grid, times)
 
 
 @_known.register
@@ -80,49 +79,25 @@ def _(equation: Advection, problem: Problem, grid: Grid, times: np.ndarray) -> E
     """Each mode turns as exp(-i c (k_1 + ... + k_d) t)."""
     if np.ndim(equation.speed):
         return None
-    lengths = grid.box.lengths
-    return _by_modes(
-        problem, grid, times,
-        lambda basis: -1j * equation.speed * sum(2 * np.pi * k / n for k, n in zip(basis.orders, lengths, strict=True)),
-    )  # fmt: skip
-
-
-def _by_modes(problem: Problem, grid: Grid, times: np.ndarray, symbol: Any) -> ExactSolution:
-    """Fourier coefficients on a finer grid, times exp(symbol t); no mode may grow.
-
-    What the finer grid cannot hold is at most what it holds in the upper half of its wave numbers, for coefficients
-    that fall at least as 1/|k| (a jump does), and it is neither damped nor lost: it appears as other modes.
-    """
-    fine = grid.refined(OVERSAMPLING)
-    basis = FourierBasis(fine)
-    initial = evaluate_on(problem.initial["u"], jnp.asarray(fine.points), 0.0)
-    growth = jnp.exp(jnp.asarray(times).reshape((-1,) + (1,) * grid.dim) * symbol(basis))
-    coefficients = basis.forward(initial)
-    values = np.asarray(basis.backward(growth * coefficients))
-    high = [abs(k) * 4 >= n for k, n in zip(basis.orders, fine.shape, strict=True)]
-    is_high = np.logical_or.reduce(np.broadcast_arrays(*high))
-    tail = np.sqrt(len(times)) * np.linalg.norm(np.asarray(basis.backward(jnp.where(is_high, coefficients, 0.0))))
-    error = float(tail / (np.linalg.norm(values) or 1.0))
-    every = (slice(None), *(slice(None, None, OVERSAMPLING),) * grid.dim)
-    return ExactSolution({"u": values[every]}, max(error, ROUNDING))
+    return _linear(exact_waves.advection(equation), problem, grid, times)
 
 
 @_known.register
 def _(equation: Wave, problem: Problem, grid: Grid, times: np.ndarray) -> ExactSolution | None:
     """d'Alembert's solution, mode by mode."""
-    return _waves(exact_waves.wave(equation), problem, grid, times)
+    return _linear(exact_waves.wave(equation), problem, grid, times)
 
 
 @_known.register
 def _(equation: MaxwellTM, problem: Problem, grid: Grid, times: np.ndarray) -> ExactSolution | None:
     """A wave for E, and H from it."""
-    return _waves(exact_waves.maxwell_tm(equation), problem, grid, times)
+    return _linear(exact_waves.maxwell_tm(equation), problem, grid, times)
 
 
 @_known.register
 def _(equation: MaxwellTE, problem: Problem, grid: Grid, times: np.ndarray) -> ExactSolution | None:
     """A wave for H, and E from it."""
-    return _waves(exact_waves.maxwell_te(equation), problem, grid, times)
+    return _linear(exact_waves.maxwell_te(equation), problem, grid, times)
 
 
 @_known.register
@@ -130,10 +105,10 @@ def _(equation: Schroedinger, problem: Problem, grid: Grid, times: np.ndarray) -
     """Without focusing every mode turns as exp(-i D |k|^2 t)."""
     if equation.focusing != 0:
         return None
-    return _waves(exact_waves.schroedinger(equation), problem, grid, times)
+    return _linear(exact_waves.schroedinger(equation), problem, grid, times)
 
 
-def _waves(evolve: exact_waves.Evolve, problem: Problem, grid: Grid, times: np.ndarray) -> ExactSolution:
+def _linear(evolve: exact_waves.Evolve, problem: Problem, grid: Grid, times: np.ndarray) -> ExactSolution:
     fields, error = exact_waves.advanced_by_modes(problem, grid, times, evolve, OVERSAMPLING)
     return ExactSolution(fields, max(error, ROUNDING))
 

@@ -162,7 +162,8 @@ class _Search:
             fields = solve(self._problem, grid, self._with_step(halvings), times=self._times).fields
         except NumericalError:
             return None
-        return {name: self._grid.restricted(np.asarray(values), factor) for name, values in fields.items()}
+        cells = self._with_step(halvings).cells
+        return {n: self._grid.restricted(np.asarray(v), factor, averages=cells) for n, v in fields.items()}
 
 
 def _without_end(order: float) -> float:

@@ -105,7 +105,8 @@ class References:
         problem = self.simulation.family.problem(int(self.numbers[index]))
         fields = solve(problem, grid, method, times=self.simulation.times_or_none).fields
         reference = self.solutions[index].fields
-        pairs = [(fields[n], grid.restricted(np.asarray(reference[n]), factor)) for n in reference]
+        cells = method.cells
+        pairs = [(fields[n], grid.restricted(np.asarray(reference[n]), factor, averages=cells)) for n in reference]
         return float(np.mean([relative_l2(found, expected) for found, expected in pairs]))
 
     def seconds_at(self, error: float) -> float | None:

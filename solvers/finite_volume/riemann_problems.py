@@ -20,6 +20,7 @@ from sciml.solvers.finite_volume.exact_riemann import DamBreak, Gas, gas_profile
 from sciml.solvers.finite_volume.method import FiniteVolume
 from sciml.types import Array
 
+GAMMA = 1.4
 TIME = 0.2
 UNIT = Box((0.0,), (1.0,), (False,))
 SAMPLES = 16  # per cell, of the exact average
@@ -77,10 +78,16 @@ CASES: Mapping[str, Case] = {
 
 def gas_problem(case: Case, box: Box = UNIT) -> Problem:
     """The problem of a case, with outflow at both ends; x is the first axis."""
-    equation = Euler1D(1.4)
+    equation = Euler1D(GAMMA)
     left, right = case.states
-    below, above = ({"density": s.density, "momentum_x": s.density * s.velocity,
-                     "energy": s.pressure / 0.4 + 0.5 * s.density * s.velocity**2} for s in (left, right))  # fmt: skip
+    below, above = (
+        {
+            "density": s.density,
+            "momentum_x": s.density * s.velocity,
+            "energy": s.pressure / (GAMMA - 1) + 0.5 * s.density * s.velocity**2,
+        }
+        for s in (left, right)
+    )
     initial = {
         name: Jump(jnp.asarray(below[name]), jnp.asarray(above[name]), jnp.asarray(case.place)) for name in below
     }
@@ -95,7 +102,7 @@ def gas_solutions(names: Sequence[str], cells: int, method: FiniteVolume) -> dic
         raise error
     density, momentum, energy = (found.fields[name][:, 0] for name in ("density", "momentum_x", "energy"))
     velocity = momentum / density
-    pressure = 0.4 * (energy - 0.5 * momentum * velocity)
+    pressure = (GAMMA - 1) * (energy - 0.5 * momentum * velocity)
     return {name: np.stack([density[i], velocity[i], pressure[i]]) for i, name in enumerate(names)}
 
 
@@ -103,7 +110,7 @@ def gas_exact(name: str, cells: int) -> np.ndarray:
     """Exact averages over the cells, shape (3, cells)."""
     case = CASES[name]
     x = (np.arange(cells * SAMPLES) + 0.5) / (cells * SAMPLES)
-    return gas_profile(*case.states, (x - case.place) / TIME).reshape(3, cells, SAMPLES).mean(axis=2)
+    return gas_profile(*case.states, (x - case.place) / TIME, GAMMA).reshape(3, cells, SAMPLES).mean(axis=2)
 
 
 def dam_solution(dam: DamBreak, cells: int, method: FiniteVolume) -> np.ndarray:

@@ -70,6 +70,24 @@ class TestAverages:
         assert points.refined(2).shape == (9,)
         assert_close(points.restricted(np.arange(9.0)), np.arange(0.0, 9, 2), rtol=0)
 
+    def test_averages_around_points(self):
+        """Cells of a coarse grid around points end in the middle of finer ones: order 4, mean kept; odd factors exact.
+
+        Taking the average around the same point is off by h^2/32 of the second derivative.
+        """
+        box, errors = Box((0.0, -1.0), (1.0, 1.0), (True, True)), []
+        function = lambda x: jnp.sin(2 * jnp.pi * x[0] + 1.0) * jnp.cos(jnp.pi * x[1])  # noqa: E731 (one line)
+        for n in (8, 16):
+            grid = Grid(box, (n, n))
+            exact = np.asarray(cell_averages(function, grid))
+            for factor, most in ((3, 1e-6), (4, 1e-2)):
+                finer = np.asarray(cell_averages(function, grid.refined(factor)))
+                found = grid.restricted(finer, factor, averages=True)
+                assert abs(found.mean() - finer.mean()) < 1e-14 and np.abs(found - exact).max() < most
+            finer = np.asarray(cell_averages(function, grid.refined(2)))
+            errors.append(np.abs(grid.restricted(finer, averages=True) - exact).max())
+        assert 3.7 < np.log2(errors[0] / errors[1]) < 4.5, errors
+
     def test_polynomials_of_degree_five_are_averaged_exactly(self):
         grid = Grid(Box((0.0, -1.0), (1.0, 1.0), (False, False)), (4, 5), cells=True)
         found = cell_averages(lambda x: x[0] ** 5 * x[1] ** 4, grid)
