@@ -15,7 +15,7 @@ from sciml.equations.poisson import Poisson
 from sciml.geometry import Mesh, brick, quarter_plate_with_hole, rectangle, ring
 from sciml.problem import Problem, make_problem, manufactured
 from sciml.solvers.finite_element import Elements, Galerkin, TrBdf2
-from sciml.solvers.published import Row, published
+from sciml.solvers.published import Row, limit, published
 from sciml.solvers.solve import solve
 
 TENSION_FACTOR = 3.0
@@ -117,6 +117,22 @@ def patch_test(mesh: Mesh, degree: int) -> float:
     fields = solve(make_problem(equation, mesh, boundary=boundary), elements, Galerkin()).fields
     wanted = {"ux": elements.nodes @ slopes[0] + 0.1, "uy": elements.nodes @ slopes[1]}
     return float(max(np.abs(np.asarray(fields[name]) - wanted[name]).max() for name in wanted))
+
+
+@limit("elasticity")
+def components_apart() -> Iterable[Row]:
+    """With l = -m and the displacement given all around, both components fulfill -m lap u = f.
+
+    The integrals of div u div v and of the product of the transposed gradients are the same where v vanishes at the
+    boundary, also for elements.
+    """
+    mesh = uneven_square()
+    held = {face: dirichlet(0.2) for face in mesh.faces}
+    together = make_problem(Elasticity(-2.0, 2.0, wave, 1.0), mesh, boundary=held)
+    apart = make_problem(Poisson(lambda x: wave(x) / 2.0), mesh, boundary=held)
+    found = [solve(problem, Elements(mesh, 1), Galerkin()).fields for problem in (together, apart)]
+    difference = float(np.abs(np.asarray(found[0]["ux"] - found[1]["u"])).max())
+    yield Row("l = -m: difference from the Poisson equation", difference, 0.0, 1e-12)
 
 
 @published("elasticity")

@@ -161,6 +161,13 @@ def sampled(problem: Problem, grid: Grid) -> Problem:
 
 def check(problem: Problem, grid: Grid, method: Method, times: Any) -> None:
     """Raises `ConfigError` when problem, grid, method and times do not belong together."""
+    if isinstance(problem.domain, Mesh) or isinstance(grid, Elements):
+        raise ConfigError(
+            "this does not work with meshes",
+            expected="a Box and a Grid",
+            got=f"{problem.domain!r} and {type(grid).__name__}",
+            fix="solve(problem, Elements(mesh), method), and for many problems jax.vmap over integrate",
+        )
     wanted, kind = ((TimeStepper, Scheme), "evolution") if problem.is_evolution else ((EllipticSolver,), "steady")
     if not isinstance(method, wanted):
         fitting = [name for name in registry.names("method") if issubclass(registry.load("method", name), wanted)]
