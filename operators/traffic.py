@@ -17,6 +17,7 @@ from sciml.operators.fno import FNOBlock, FNONetwork
 from sciml.operators.mlp import GatedResidual
 from sciml.operators.transformer import TransformerNetwork
 from sciml.parallel.plan import Plan
+from sciml.training.state import BYTES
 
 
 def activation_traffic(model: Any, plan: Plan, rows: int) -> dict[str, float]:
@@ -25,8 +26,7 @@ def activation_traffic(model: Any, plan: Plan, rows: int) -> dict[str, float]:
     Recomputation counts in stacks of layers only: compilers find that elsewhere the first result is still there.
     `model` is a predictor of this package. Raises TypeError for a network without formulas.
     """
-    itemsize = {"float64": 8, "float32": 4, "bfloat16": 2}[plan.precision]
-    return count(model.network, Load(rows, _grid(model), plan)).bytes(plan, itemsize)
+    return count(model.network, Load(rows, _grid(model), plan)).bytes(plan, BYTES[plan.precision])
 
 
 def space_limits(model: Any, plan: Plan) -> dict[str, int]:

@@ -14,6 +14,8 @@ from typing import Any, Literal, TypeAlias, get_args
 from sciml.errors import ConfigError
 
 Role: TypeAlias = Literal["field", "scalar", "point"]
+DType: TypeAlias = Literal["float32", "float64"]
+"""Numbers on disk."""
 Numbers: TypeAlias = float | tuple[float, ...]
 NON_SPATIAL = ("time", "channel")
 

@@ -13,6 +13,7 @@ from sciml.data import cache, manifest, onefile, remote
 from sciml.data.layout import Layout
 from sciml.data.loader import Batch, Batches
 from sciml.data.shard import Identity, read_ids
+from sciml.data.slabs import slabs
 from sciml.data.storage import HDF5Storage, Piece, Storage
 from sciml.errors import DataError
 
@@ -155,11 +156,10 @@ class Dataset:
                 digest.update(np.ascontiguousarray(values).data)
         return digest.hexdigest()
 
-    def slabs(self, name: str, rows: np.ndarray, limit: int = 1 << 26) -> Iterable[np.ndarray]:
-        """`rows` of one variable in pieces of about `limit` bytes, in order."""
-        count = max(1, limit // max(1, 8 * self.layout.variable(name).size))
-        for start in range(0, len(rows), count):
-            yield self._rows(name, rows[start : start + count])
+    def slabs(self, name: str, rows: np.ndarray) -> Iterable[np.ndarray]:
+        """`rows` of one variable in pieces of about 64 MiB, in order."""
+        for part in slabs(len(rows), 8 * self.layout.variable(name).size):
+            yield self._rows(name, rows[part])
 
     def _known(self, names: Iterable[str] | None) -> tuple[str, ...]:
         if isinstance(names, str):

@@ -10,14 +10,13 @@ import json
 import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal, TypeAlias, get_args
+from typing import Any, get_args
 
 import numpy as np
 
 from sciml.errors import ConfigError, DataError
-from sciml.spec import Spec, Statistics, Variable
+from sciml.spec import DType, Spec, Statistics, Variable
 
-DType: TypeAlias = Literal["float64", "float32"]
 GROUPS = ("inputs", "outputs", "parameters", "quantities")
 SAMPLE_IDS = "sample_ids"
 

@@ -18,11 +18,11 @@ import numpy as np
 from sciml.data import disk
 from sciml.data.manifest import identity_of
 from sciml.data.shard import Identity, read_ids
+from sciml.data.slabs import slabs
 from sciml.data.storage import HDF5Storage, Piece
 from sciml.errors import CannotCreateError, DataError, IntegrityError
 
 HASH, MANIFEST = "content_sha256", "manifest"
-SLAB_BYTES = 1 << 26
 _verified: dict[Path, tuple[int, int]] = {}  # path -> (mtime_ns, size), within this process only
 
 
@@ -65,12 +65,12 @@ def told(file: Path) -> dict[str, Any]:
         raise _unknown(file, error) from error
 
 
-def content_hash(identity: Identity, slabs: Callable[[str], Iterable[np.ndarray]]) -> str:
+def content_hash(identity: Identity, pieces: Callable[[str], Iterable[np.ndarray]]) -> str:
     """sha256 of layout, provenance and all values, by variable and then by sample; notes do not count."""
     digest = hashlib.sha256(identity.fingerprint.encode())
     for name in identity.layout.names:
         digest.update(f"{name};".encode())
-        for values in slabs(name):
+        for values in pieces(name):
             digest.update(np.ascontiguousarray(values, identity.layout.dtype).data)
     return digest.hexdigest()
 
@@ -82,10 +82,8 @@ def refuse_existing(path: Path) -> None:
 
 
 def _slabs(storage: HDF5Storage, identity: Identity, name: str) -> Iterable[np.ndarray]:
-    samples = identity.layout.samples
-    count = max(1, SLAB_BYTES // max(1, 8 * identity.layout.variable(name).size))
-    for start in range(0, samples, count):
-        yield storage.rows(name, np.arange(start, min(start + count, samples)))
+    for part in slabs(identity.layout.samples, 8 * identity.layout.variable(name).size):
+        yield storage.rows(name, np.arange(part.start, part.stop))
 
 
 def _unknown(file: Path, error: Exception) -> DataError:

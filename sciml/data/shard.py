@@ -16,6 +16,7 @@ import numpy as np
 
 from sciml.data.disk import open_hdf5
 from sciml.data.layout import SAMPLE_IDS, Layout
+from sciml.data.slabs import slabs
 from sciml.errors import DataError
 from sciml.spec import Variable
 
@@ -167,11 +168,10 @@ def _check_dataset(stored: h5py.Dataset, path: Path, variable: Variable, samples
         )
 
 
-def _slabs(file: h5py.File, name: str, path: Path, limit: int = 1 << 26) -> Iterator[tuple[int, np.ndarray]]:
+def _slabs(file: h5py.File, name: str, path: Path) -> Iterator[tuple[int, np.ndarray]]:
     stored = _dataset(file, name, path)
-    rows = max(1, limit // max(1, stored.dtype.itemsize * int(np.prod(stored.shape[1:]))))
-    for start in range(0, len(stored), rows):
+    for part in slabs(len(stored), stored.dtype.itemsize * int(np.prod(stored.shape[1:]))):
         try:
-            yield start, np.asarray(stored[start : start + rows])
+            yield part.start, np.asarray(stored[part])
         except OSError as error:
             raise DataError(f"{name} in {path} cannot be read", reason=str(error)) from error

@@ -28,6 +28,7 @@ from sciml.parallel.subject import Subject
 from sciml.training.objective import Data, Objective, Weighted
 from sciml.training.optimizer import Optimizer
 from sciml.training.optimizers.levenberg_marquardt import LevenbergMarquardt
+from sciml.training.state import BYTES
 from sciml.types import PyTree
 
 NUMBERS = 3
@@ -179,4 +180,4 @@ def _compresses(plan: Plan) -> bool:
 
 
 def _itemsize(plan: Plan) -> int:
-    return {"float64": 8, "float32": 4, "bfloat16": 2}[plan.precision]
+    return BYTES[plan.precision]

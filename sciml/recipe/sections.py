@@ -27,9 +27,9 @@ from sciml.recipe.document import PlacedDict
 from sciml.recipe.messages import again, failure, missing_key, problem, unknown_key
 from sciml.recipe.paths import ExistingFile
 from sciml.recipe.values import WHOLE, Count, Natural, Number, Positive, Switch, Text, in_one_message
+from sciml.spec import DType
 
 AxisName = Literal["x", "y", "z"]
-Precision = Literal["float32", "float64"]
 Arithmetic = Literal["bfloat16", "float32", "float64"]
 OneOrMore = BeforeValidator(
     lambda value: [value] if isinstance(value, str) else value, json_schema_input_type=str | tuple[str, ...]
@@ -194,7 +194,7 @@ class GeneratedData(Section):
     )
     method: Annotated[Component, Of(("method",))]
     samples: Samples
-    dtype: Precision = "float64"
+    dtype: DType = "float64"
     quantities: tuple[Annotated[Component, Of(("quantity",))], ...] = ()
 
     @model_validator(mode="wrap")

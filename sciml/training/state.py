@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal, TypeAlias, TypeVar
 
@@ -14,6 +15,8 @@ from sciml.training.optimizer import Optimizer
 from sciml.types import Array, Key, PyTree
 
 Precision: TypeAlias = Literal["bfloat16", "float32", "float64"]
+BYTES: Mapping[Precision, int] = {"float64": 8, "float32": 4, "bfloat16": 2}
+"""Per number."""
 """Of arithmetic; with bfloat16, parameters, optimizer state, batches and losses are float32."""
 T = TypeVar("T")
 

@@ -17,7 +17,7 @@ import numpy as np
 import pytest
 from comparison import assert_identical
 
-from sciml.data import Dataset, checking, disk, manifest, master
+from sciml.data import Dataset, checking, disk, manifest, master, slabs
 from sciml.data.merging import merge
 from sciml.errors import BusyError, CannotCreateError, DataError, IntegrityError, StorageError
 
@@ -241,8 +241,7 @@ def test_disk_known_to_be_too_small_for_one_file(folder, tmp_path, monkeypatch):
 
 
 def test_merging_needs_no_more_memory_for_more_samples(tmp_path, monkeypatch):
-    monkeypatch.setattr(Dataset.slabs, "__defaults__", (1 << 14,))
-    monkeypatch.setattr("sciml.data.onefile.SLAB_BYTES", 1 << 14)
+    monkeypatch.setattr(slabs, "SLAB_BYTES", 1 << 14)
     peaks = []
     for samples in (200, 1600):
         source = tmp_path / str(samples)

@@ -12,13 +12,13 @@ from sciml.data.axes import TIME
 from sciml.data.dataset import Dataset
 from sciml.data.layout import Coordinate, DType, Layout
 from sciml.data.shard import refuse_non_finite
+from sciml.data.slabs import slabs
 from sciml.data.splits import split_counts
 from sciml.errors import ConfigError, DataError
 from sciml.spec import Variable
 
 Stored: TypeAlias = Any
 """A file, group or array of h5py, whose types do not say which of the three a name leads to."""
-SLAB_BYTES = 1 << 26
 SPLITS = {"train": 0.8, "validation": 0.1, "test": 0.1}
 
 
@@ -90,9 +90,8 @@ class Trajectories:
 
     def slabs(self, variable: Variable) -> Iterator[tuple[int, np.ndarray]]:
         """(first row, values (rows, [step,] *space)) of a field, some samples at a time."""
-        count = max(1, SLAB_BYTES // max(1, 8 * variable.size))
-        for start in range(0, len(self.rows), count):
-            rows = self.rows[start : start + count]
+        for part in slabs(len(self.rows), 8 * variable.size):
+            rows = self.rows[part]
             values = self.dataset.read([variable.name], indices=rows)[variable.name]
             if variable.name in self.initial:
                 first = self.dataset.read([self.initial[variable.name]], indices=rows)
@@ -100,7 +99,7 @@ class Trajectories:
             elif variable.name in self.same:
                 first = np.full_like(values[:, :1], self.same[variable.name])
                 values = np.concatenate([first, values], axis=1)
-            yield start, values
+            yield part.start, values
             self.check()
 
     @property
