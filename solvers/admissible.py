@@ -4,29 +4,81 @@ from __future__ import annotations
 
 import dataclasses
 import warnings
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, NamedTuple
 
+import jax.numpy as jnp
 import numpy as np
 from jax.core import Tracer
 
 from sciml.boundary import Condition, conditions_for
 from sciml.domain import Grid
-from sciml.errors import ConfigError
+from sciml.errors import ConfigError, SciMLError
 from sciml.functions import evaluate_on, takes_time
 from sciml.problem import Problem
 
+LIMITS = ("above", "minimum", "maximum")
 MISFIT = 1e-2  # of the largest value, between the start and the conditions on the faces
 
 
+class Extremes(NamedTuple):
+    """Of a coefficient on a grid: its least and largest finite values and where they are, as a place in the flattened
+    grid, and where it is not finite first (-1: nowhere). Shapes ()."""
+
+    lowest: Any
+    lowest_at: Any
+    highest: Any
+    highest_at: Any
+    undefined_at: Any
+
+
 def check_coefficients(problem: Problem, grid: Grid) -> None:
-    """Raises `ConfigError`, with the point, for a coefficient outside of the limits of its `parameter`.
+    """Raises `ConfigError`, with the point, for a coefficient outside of the limits of its `parameter`, or NaN.
 
     Numbers, arrays and functions of space are checked; functions of time, and whatever is traced by jax, are not.
     """
-    for declared in dataclasses.fields(problem.equation):
-        limits = {key: declared.metadata.get(key) for key in ("minimum", "maximum", "above")}
-        if any(limit is not None for limit in limits.values()):
-            _check(declared.name, getattr(problem.equation, declared.name), limits, grid)
+    error = inadmissible(problem.equation, extremes(problem, grid), grid, ConfigError)
+    if error is not None:
+        raise error
+
+
+def extremes(problem: Problem, grid: Grid) -> dict[str, Extremes]:
+    """The extreme values of every coefficient with limits; works inside of jit, too."""
+    found = {}
+    for name in _limits(problem.equation):
+        coefficient = getattr(problem.equation, name)
+        if callable(coefficient) and takes_time(coefficient):
+            continue
+        values = evaluate_on(coefficient, grid.points) if callable(coefficient) else coefficient
+        values = jnp.ravel(jnp.asarray(values, float))
+        finite = jnp.isfinite(values)
+        low, high = jnp.where(finite, values, jnp.inf), jnp.where(finite, values, -jnp.inf)
+        undefined = jnp.where(jnp.all(finite), -1, jnp.argmin(finite))
+        found[name] = Extremes(jnp.min(low), jnp.argmin(low), jnp.max(high), jnp.argmax(high), undefined)
+    return found
+
+
+def inadmissible(
+    equation: Any, found: Mapping[str, Extremes], grid: Grid, kind: type[SciMLError], who: str = ""
+) -> SciMLError | None:
+    """The error that names the first coefficient outside of its limits, `who` has it, and where; None if all are fit.
+
+    Extremes that are traced by jax are passed over.
+    """
+    for name, extreme in found.items():
+        if any(isinstance(entry, Tracer) for entry in extreme):
+            continue
+        at = _violation(extreme, _limits(equation)[name])
+        if at is not None:
+            what, place, value, expected = at
+            return kind(
+                f"the coefficient {name!r} {who}{what}",
+                expected=expected,
+                got=f"{value:.6g}{_point(int(place), extreme, grid)}",
+                reason="outside of its limits the equation is of another type, or has no unique solution",
+                fix=f"{name}: lambda x: jnp.exp(...), or another parametrization that keeps the limits",
+            )
+    return None
 
 
 def warn_of_a_misfit(problem: Problem, grid: Grid) -> None:
@@ -60,33 +112,31 @@ def _compare(name: str, face: str, values: np.ndarray, condition: Condition, gri
         )
 
 
-def _check(name: str, coefficient: Any, limits: dict[str, Any], grid: Grid) -> None:
-    if isinstance(coefficient, Tracer) or (callable(coefficient) and takes_time(coefficient)):
-        return
-    values = evaluate_on(coefficient, grid.points) if callable(coefficient) else coefficient
-    if isinstance(values, Tracer):
-        return
-    values = np.asarray(values, float)
-    lowest, highest = np.nanmin(values), np.nanmax(values)
-    above, minimum, maximum = limits["above"], limits["minimum"], limits["maximum"]
+def _limits(equation: Any) -> dict[str, dict[str, Any]]:
+    """Name of a coefficient to its limits, for those that have some."""
+    declared = {f.name: {key: f.metadata.get(key) for key in LIMITS} for f in dataclasses.fields(equation)}
+    return {name: limits for name, limits in declared.items() if any(v is not None for v in limits.values())}
+
+
+def _violation(extreme: Extremes, limits: dict[str, Any]) -> tuple[str, Any, Any, str] | None:
+    """(what is wrong, where, the value there, what is expected), None if nothing is."""
+    lowest, low_at, highest, high_at, undefined = extreme
+    above, minimum, maximum = (limits[key] for key in LIMITS)
+    what = "changes sign" if lowest < 0 < highest else "is not admissible"
+    if undefined >= 0:
+        return "is not finite", undefined, np.nan, "finite values everywhere"
     if above is not None and lowest <= above:
-        _refuse(name, values, int(np.nanargmin(values)), f"above {above:g} everywhere", grid)
+        return what, low_at, lowest, f"above {above:g} everywhere"
     if minimum is not None and lowest < minimum:
-        _refuse(name, values, int(np.nanargmin(values)), f"at least {minimum:g} everywhere", grid)
+        return what, low_at, lowest, f"at least {minimum:g} everywhere"
     if maximum is not None and highest > maximum:
-        _refuse(name, values, int(np.nanargmax(values)), f"at most {maximum:g} everywhere", grid)
+        return what, high_at, highest, f"at most {maximum:g} everywhere"
+    return None
 
 
-def _refuse(name: str, values: np.ndarray, worst: int, expected: str, grid: Grid) -> None:
-    place = ""
-    if values.shape == grid.shape:
-        point = grid.points.reshape(-1, grid.dim)[worst]
-        place = " at " + ", ".join(f"{axis} = {x:.4g}" for axis, x in zip(grid.box.names, point, strict=True))
-    changes_sign = values.size > 1 and np.nanmin(values) < 0 < np.nanmax(values)
-    raise ConfigError(
-        f"the coefficient {name!r} " + ("changes sign" if changes_sign else "is not admissible"),
-        expected=expected,
-        got=f"{values.ravel()[worst]:.6g}{place}",
-        reason="outside of its limits the equation is of another type, or has no unique solution",
-        fix=f"{name}: lambda x: jnp.exp(...), or another parametrization that keeps the limits",
-    )
+def _point(place: int, extreme: Extremes, grid: Grid) -> str:
+    """The coordinates of a place, "" for a coefficient that is a number."""
+    if int(extreme.lowest_at) == int(extreme.highest_at) == 0 and place == 0 and extreme.lowest == extreme.highest:
+        return ""
+    point = grid.points.reshape(-1, grid.dim)[place]
+    return " at " + ", ".join(f"{axis} = {x:.4g}" for axis, x in zip(grid.box.names, point, strict=True))

@@ -15,6 +15,7 @@ from sciml.domain import Grid
 from sciml.errors import ConfigError, NumericalError
 from sciml.functions import PlainFunction
 from sciml.problem import Problem
+from sciml.solvers.admissible import Extremes, extremes, inadmissible
 from sciml.solvers.march import Schedule
 from sciml.solvers.method import Method
 from sciml.solvers.solve import check, compiled_part, place_of, plan_of, solve_traced
@@ -59,7 +60,8 @@ def solve_batch(
     `problems` is a stacked `Problem` (see `stack`), or a function (jax-traceable) from one of the integers `ids`,
     shape (n,), to its problem. The bits of a sample do not depend on the others, on its position, or on n: the program
     has a fixed size, its blocks are as large as the cache of a core holds (all at once on an accelerator), and the
-    last chunk is filled up. Failures are values, not exceptions; raises `ConfigError` as `solve` does.
+    last chunk is filled up. Failures, coefficients outside of their limits among them, are values, not exceptions;
+    raises `ConfigError` as `solve` does.
     """
     make, rows = _as_function(problems, ids)
     example = jax.eval_shape(make, jax.tree.map(lambda leaf: leaf[0], rows))
@@ -68,19 +70,24 @@ def solve_batch(
     shape, steps = compiled_part(method, times)
     block = block_size(grid, len(example.field_names), chunk)
     settings = {"make": make, "grid": grid, "method": shape, "plan": plan_of(method, times), "block": block}
-    parts: list[tuple[np.ndarray, Status]] = []
+    parts: list[tuple[np.ndarray, Status, dict[str, Extremes]]] = []
     for first in range(0, n, chunk):
         taken = np.minimum(np.arange(first, first + chunk), n - 1)
         part = _solve_chunk(_rows_at(rows, taken), steps, **settings)
         parts.append(_rows_at(part, slice(0, n - first)))
-    values, outcomes = jax.tree.map(lambda *leaves: np.concatenate(leaves), *parts)
+    values, outcomes, seen = jax.tree.map(lambda *leaves: np.concatenate(leaves), *parts)
     names = range(n) if ids is None else np.asarray(ids).tolist()
-    failures = {}
-    for position in np.flatnonzero(outcomes.code):
-        one = Status(*(entry[position] for entry in outcomes))
-        error = failure(one, method, f"sample {names[position]}", place_of(one, example, grid, method))
-        assert error is not None
-        failures[int(names[position])] = error
+    failures: dict[int, NumericalError] = {}
+    for position, name in enumerate(names):
+        who, coefficients = f"sample {name}", _rows_at(seen, position)
+        error: Any = inadmissible(example.equation, coefficients, grid, NumericalError, f"of {who} ")
+        if error is not None:
+            values[position] = np.nan
+        elif outcomes.code[position]:
+            one = Status(*(entry[position] for entry in outcomes))
+            error = failure(one, method, who, place_of(one, example, grid, method))
+        if error is not None:
+            failures[int(name)] = error
     fields = {name: values[..., i, *(slice(None),) * grid.dim] for i, name in enumerate(example.field_names)}
     saved = None if times is None else np.atleast_1d(np.asarray(times, float))
     return BatchSolution(saved, fields, failures, outcomes.steps)
@@ -125,6 +132,7 @@ def _solve_chunk(
     rows: Any, steps: Any, *, make: Any, grid: Grid, method: Method, plan: Schedule | None, block: int
 ) -> Any:
     def one(row: Any) -> Any:
-        return solve_traced(make(row), steps, grid, method, plan)
+        problem = make(row)
+        return *solve_traced(problem, steps, grid, method, plan), extremes(problem, grid)
 
     return jax.lax.map(one, rows) if block == 1 else jax.lax.map(one, rows, batch_size=block)

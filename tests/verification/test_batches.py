@@ -11,11 +11,13 @@ import pytest
 from comparison import assert_close, assert_identical
 from verification.trial_equations import Explosion
 
+from sciml.boundary import dirichlet
 from sciml.domain import Box, Grid
 from sciml.equations.burgers import Burgers
+from sciml.equations.darcy import Darcy
 from sciml.errors import ConfigError
 from sciml.problem import make_problem
-from sciml.solvers import Etdrk4, Rk4, solve, solve_batch, stack
+from sciml.solvers import Direct, Etdrk4, Rk4, solve, solve_batch, stack
 
 BOX = Box((0.0,), (1.0,), (True,))
 GRID = Grid(BOX, (24,))
@@ -85,6 +87,35 @@ def test_a_blow_up_is_a_value_with_its_sample_and_time():
     assert_close(found[0], 1 / (1 - np.asarray([0.4, 0.7])), rtol=1e-6)
     assert_close(found[1, 0], 1 / (0.5 - 0.4) / 2, rtol=1e-4, dtype=False)
     assert np.isnan(found[1, 1]) and np.isnan(found[2]).all()
+
+
+def layered(index):
+    """Darcy flow whose permeability is fit in sample 0, changes its sign in 1, is undefined in 2."""
+    lowest = jnp.asarray([0.5, -0.5, jnp.nan])[index]
+    line = Box((0.0,), (1.0,), (False,))
+    ends = {"x-": dirichlet(1.0), "x+": dirichlet(0.0)}
+    return make_problem(Darcy(Drop(lowest), 0.0), line, boundary=ends)
+
+
+@jax.tree_util.register_dataclass
+@dataclasses.dataclass(frozen=True)
+class Drop:
+    """1, and another value beyond x = 0.6."""
+
+    lowest: jax.Array
+
+    def __call__(self, x):
+        return jnp.where(x[0] < 0.6, 1.0, self.lowest)
+
+
+def test_coefficients_outside_of_their_limits_mark_their_sample():
+    grid = Grid(Box((0.0,), (1.0,), (False,)), (9,))
+    batch = solve_batch(layered, grid, Direct(), ids=np.arange(3), chunk=3)
+    assert list(batch.failures) == [1, 2]
+    assert "coefficient 'permeability' of sample 1 changes sign" in str(batch.failures[1])
+    assert "-0.5 at x = 0.625" in str(batch.failures[1]) and batch.failures[1].exit_code == 79
+    assert "coefficient 'permeability' of sample 2 is not finite" in str(batch.failures[2])
+    assert np.isfinite(batch.fields["u"][0]).all() and np.isnan(batch.fields["u"][1:]).all()
 
 
 def test_wrong_batches_are_explained():
