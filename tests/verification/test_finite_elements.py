@@ -177,3 +177,18 @@ def test_values_integrals_and_slopes_of_a_field():
     around = 1.5 * np.stack([np.cos(np.arange(9.0)), np.sin(np.arange(9.0))], axis=1)
     assert_close(curved.at(curved.nodes[:, 0], around), around[:, 0], rtol=0.0, atol=1e-12)
     assert_close(elements.nodal_slopes(x * y), np.stack([y, x], axis=1), rtol=0.0, atol=1e-12)
+
+
+def test_families_by_vmap():
+    """Two forcings at once are the two solutions; the problem is linear in its data."""
+    problem, elements = on_a_ring()
+
+    def solved(forcing):
+        changed = make_problem(Darcy(permeability, forcing), problem.domain, boundary=problem.boundary)
+        return integrate(changed, elements, Galerkin())["u"]
+
+    family = jax.jit(jax.vmap(solved))(jnp.asarray([1.0, 3.0]))
+    assert_close(family[0], solve(problem, elements, Galerkin()).fields["u"], rtol=1e-10, atol=1e-12)
+    nothing = make_problem(Darcy(permeability, 0.0), problem.domain, boundary=problem.boundary)
+    base = solve(nothing, elements, Galerkin()).fields["u"]
+    assert_close(family[1] - base, 3.0 * (family[0] - base), rtol=1e-10, atol=1e-12)
