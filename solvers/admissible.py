@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import dataclasses
+import inspect
+import itertools
 import warnings
 from collections.abc import Mapping
 from typing import Any, NamedTuple
@@ -14,10 +16,13 @@ from jax.core import Tracer
 from sciml.boundary import Condition, conditions_for
 from sciml.domain import Grid
 from sciml.errors import ConfigError, SciMLError
-from sciml.functions import evaluate_on, takes_time
+from sciml.functions import evaluate_on, is_sampled, takes_time
 from sciml.problem import Problem
 
 LIMITS = ("above", "minimum", "maximum")
+COARSE = 1e-2  # of a field without its mean, beyond 2/3 of the wave numbers
+REFINEMENTS = (2, 4, 8)
+MOST_POINTS = 2**22  # of a grid that is tried for the sake of a warning
 MISFIT = 1e-2  # of the largest value, between the start and the conditions on the faces
 
 
@@ -93,6 +98,47 @@ def warn_of_a_misfit(problem: Problem, grid: Grid) -> None:
         for face, condition in conditions_for(problem.boundary, name).items():
             if condition.beta == 0 and not isinstance(values, Tracer):
                 _compare(name, face, np.asarray(values), condition, grid)
+
+
+def warn_of_a_coarse_grid(problem: Problem, grid: Grid) -> None:
+    """Warns where a grid on a periodic box holds too little of an initial field, with the shape that would do.
+
+    A Fourier series drops what lies beyond 2/3 of its wave numbers; that may be `COARSE` of the field (L2).
+    """
+    if grid.box.faces or grid.cells:
+        return
+    for name, start in problem.initial.items():
+        lost = _lost(start, grid)
+        if lost is None or not lost > COARSE:
+            continue
+        finer = (grid.refined(factor) for factor in REFINEMENTS if not is_sampled(start))
+        fits = next((g for g in finer if np.prod(g.shape) < MOST_POINTS and (_lost(start, g) or 0.0) <= COARSE), None)
+        advice = f"a grid of shape {fits.shape} holds it" if fits else "it has jumps, or waves that no finer one holds"
+        warnings.warn(
+            f"the grid of shape {grid.shape} is too coarse for the start of {name}: {100 * lost:.2g} % of it lie in "
+            f"waves that the series drops; {advice}",
+            stacklevel=_levels_inside(),
+        )
+
+
+def _levels_inside() -> int:
+    """How many frames from the caller on are our own, and one more: the line of the user that led here."""
+    frames = [frame.frame.f_globals.get("__name__", "") for frame in inspect.stack(context=0)[1:]]
+    inside = itertools.takewhile(lambda name: name.split(".")[0] == "sciml", frames)
+    return len(list(inside)) + 1
+
+
+def _lost(start: Any, grid: Grid) -> float | None:
+    """Which part of an initial field (L2, without its mean) lies beyond 2/3 of the wave numbers; None if traced."""
+    values = evaluate_on(start, grid.points, 0.0)
+    if isinstance(values, Tracer):
+        return None
+    sizes = np.abs(np.fft.fftn(np.asarray(values))) ** 2
+    sizes.flat[0] = 0.0
+    orders = np.meshgrid(*(np.abs(np.fft.fftfreq(n)) for n in grid.shape), indexing="ij")
+    total = sizes.sum()
+    is_rounding = not total > (1e-12 * np.abs(values).max() * sizes.size) ** 2
+    return 0.0 if is_rounding else float(np.sqrt(sizes[np.max(orders, axis=0) > 1 / 3].sum() / total))
 
 
 def _compare(name: str, face: str, values: np.ndarray, condition: Condition, grid: Grid) -> None:

@@ -20,7 +20,7 @@ from sciml.errors import ConfigError
 from sciml.functions import evaluate_on, takes_time
 from sciml.geometry.mesh import Mesh
 from sciml.problem import Problem
-from sciml.solvers.admissible import check_coefficients, warn_of_a_misfit
+from sciml.solvers.admissible import check_coefficients, warn_of_a_coarse_grid, warn_of_a_misfit
 from sciml.solvers.evolution import discretize
 from sciml.solvers.finite_element.elements import Elements
 from sciml.solvers.finite_element.solve import integrate_on_mesh, solve_on_mesh
@@ -63,6 +63,8 @@ def solve(problem: Problem, grid: Grid | Elements, method: Method, *, times: Any
     check_coefficients(problem, grid)
     if problem.is_evolution:
         warn_of_a_misfit(problem, grid)
+    if isinstance(method, TimeStepper):
+        warn_of_a_coarse_grid(problem, grid)
     values, outcome = solve_watched(problem, grid, method, times)
     where = place_of(outcome, problem, grid, method)
     error = failure(outcome, method, f"the problem of {type(problem.equation).__name__}", where)

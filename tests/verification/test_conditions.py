@@ -88,6 +88,25 @@ def test_a_start_that_does_not_fit_its_faces_is_named():
     assert_close(found, np.full((1, 9), 0.5), rtol=0, atol=1e-12)
 
 
+def test_a_grid_that_is_too_coarse_for_the_start_is_named_with_one_that_will_do():
+    """Ten waves on 24 points lie beyond 2/3 of 12; 48 points hold them; a jump is held by none; means do not count."""
+    box = Box((0.0,), (1.0,), (True,))
+
+    def told(start, n):
+        problem = make_problem(Heat(0.1), box, initial={"u": start}, horizon=1.0)
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            solve(problem, Grid(box, (n,)), Etdrk4(dt=0.1), times=[0.1])
+        assert all(w.filename == __file__ for w in caught)
+        return " ".join(str(w.message) for w in caught)
+
+    waves = lambda x: 5 + jnp.sin(20 * jnp.pi * x[0])  # noqa: E731 (one line)
+    assert "shape (24,) is too coarse for the start of u" in told(waves, 24)
+    assert "a grid of shape (48,) holds it" in told(waves, 24)
+    assert told(waves, 48) == ""
+    assert "it has jumps" in told(lambda x: jnp.where(x[0] < 0.3, 1.0, 0.0), 24)
+
+
 def test_heat_between_walls_is_conserved_exactly():
     """Neumann faces balance half cells: the trapezoidal sum does not change, whatever the start."""
     walls = {"x-": neumann(0.0), "x+": neumann(0.0)}
