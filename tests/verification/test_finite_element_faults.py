@@ -74,10 +74,8 @@ class Downstream(Steady):
 
 
 def test_what_works():
-    """The controls: the same problems without their faults."""
+    """The control: the same problem without a fault. That heat works is seen among the orders."""
     assert np.isfinite(solve(poisson(), ELEMENTS, Galerkin()).fields["u"]).all()
-    found = solve(heat(), ELEMENTS, TrBdf2(dt=0.1), times=[0.1, 0.3])
-    assert found.steps == 2 and found.fields["u"].shape == (2, 9)
 
 
 @pytest.mark.parametrize(

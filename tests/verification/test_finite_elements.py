@@ -179,6 +179,7 @@ def test_values_integrals_and_slopes_of_a_field():
     assert_close(elements.nodal_slopes(x * y), np.stack([y, x], axis=1), rtol=0.0, atol=1e-12)
 
 
+@pytest.mark.slow
 def test_families_by_vmap():
     """Two forcings at once are the two solutions; the problem is linear in its data."""
     problem, elements = on_a_ring()
