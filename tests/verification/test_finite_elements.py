@@ -54,6 +54,7 @@ def test_known_values_and_orders(name):
     assert rows and all(row.holds for row in rows), "\n".join(row.text for row in rows)
 
 
+@pytest.mark.slow
 def test_order_of_quadratic_triangles():
     """Slope of the error over four meshes; rounding is far below the smallest of 1e-6."""
     found = published_mesh.errors(published_mesh.poisson_on, [rectangle(cells=(n, n)) for n in (3, 5, 8, 12)], 2)
