@@ -165,7 +165,7 @@ def test_gradient_through_a_system(mode):
 
     value = jax.jit(response)
     difference = (value(1.0001) - value(0.9999)) / 0.0002
-    assert_close(jax.jit(mode(response))(1.0), difference, rtol=1e-6)
+    assert_close(jax.jit(mode(response))(1.0), difference, rtol=1e-8)
 
 
 class TestFixedSteps:
