@@ -43,7 +43,8 @@ def measure(case: str, size: int, kind: str) -> float:
     is_spectral = case == "spectral"
     box = Box((0.0, 0.0), (1.0, 1.0), (is_spectral, is_spectral))
     if is_spectral:
-        problem = make_problem(NavierStokesVorticity(viscosity=1e-4), box, initial={"omega": field}, horizon=1.0)
+        equation = NavierStokesVorticity(viscosity=1e-4, drag=0.0)
+        problem = make_problem(equation, box, initial={"omega": field}, horizon=1.0)
     else:
         faces = {face: dirichlet(0.0) for face in box.faces}
         problem = make_problem(Burgers(viscosity=1e-4), box, initial={"u": field}, boundary=faces, horizon=1.0)
