@@ -159,10 +159,10 @@ def _connect(place: Place, environ: Environment) -> Any:
     address = place.address or _agreed_by_mpi(place)
     import jax
 
-    from sciml.types import in_order
+    from sciml.types import one_thread_each
 
     if place.locals > 1:  # they share the cores of a machine
-        os.environ["XLA_FLAGS"] = in_order(os.environ.get("XLA_FLAGS", ""))
+        os.environ["XLA_FLAGS"] = one_thread_each(os.environ.get("XLA_FLAGS", ""))
     jax.config.update("jax_enable_preemption_service", False)  # it would swallow SIGTERM; see `agreement`
     try:
         jax.distributed.initialize(

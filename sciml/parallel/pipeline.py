@@ -116,15 +116,15 @@ def one_f_one_b(
         arriving, slope, kept, parts, gradient = carry
         forth, back = time - here, time - (2 * count - 2 - here)
         kept = jax.tree.map(lambda a, x: jax.lax.dynamic_update_index_in_dim(a, x, forth % slots, 0), kept, arriving)
-        leaving = stage(params, _where(first, before(params, _at(portions, forth)), arriving))
+        leaving = _passed_on(stage(params, _where(first, before(params, _at(portions, forth)), arriving)))
         rows, valid = _at(portions, back), (back >= 0) & (back < microbatches)
-        primal, pull = jax.vjp(lambda p, a: whole(p, a, rows), params, _at(kept, back % slots))
-        wanted = jax.tree.map(lambda s: jnp.where(valid & ~last, s, 0), slope)
+        primal, pull = jax.vjp(lambda p, a: whole(p, a, rows), params, _after(_at(kept, back % slots), leaving))
+        wanted = _after(jax.tree.map(lambda s: jnp.where(valid & ~last, s, 0), slope), primal)
         counted = jax.tree.map(lambda x: jnp.where(valid & last, jnp.ones_like(x), 0), primal[1])
         by_params, by_arriving = pull(jax.tree.map(axes.varying_like, (wanted, counted), primal))
         parts = jax.tree.map(lambda total, x: total + jnp.where(valid & last, x, 0), parts, primal[1])
         gradient = jax.tree.map(jnp.add, gradient, by_params)
-        return (_passed_on(leaving), _passed_on(by_arriving, -1), kept, parts, gradient), None
+        return (leaving, _passed_on(by_arriving, -1), kept, parts, gradient), None
 
     rows = _at(portions, 0)
     state = jax.tree.map(lambda a: jnp.zeros(a.shape, a.dtype), jax.eval_shape(before, params, rows))
@@ -154,7 +154,34 @@ def _passed_on(tree: PyTree, by: int = 1) -> PyTree:
     """From each stage to the next one, or with -1 to the one before; the stage at the start gets zeros."""
     axis, count = axes.mesh_axis(LAYERS), axes.parts(LAYERS)
     pairs = [(i, i + by) for i in range(count) if 0 <= i + by < count]
-    return jax.tree.map(lambda a: jax.lax.ppermute(a, axis, pairs), tree)
+    names = {name for leaf in jax.tree.leaves(tree) for name in axes.varying(leaf)}
+    tree = _together(jax.tree.map(lambda a: axes.vary(a, [n for n in names if n not in axes.varying(a)]), tree))
+    return _together(jax.tree.map(lambda a: jax.lax.ppermute(a, axis, pairs), tree))
+
+
+@jax.custom_vjp
+def _together(tree: PyTree) -> PyTree:
+    """The same arrays, of which none is there before all are, neither here nor on the way back."""
+    return _after(tree, tree)
+
+
+_together.defvjp(lambda tree: (_after(tree, tree), None), lambda _, slope: (_after(slope, slope),))
+
+
+def _after(later: PyTree, earlier: PyTree) -> PyTree:
+    """`later`, computed after all of `earlier`; NaN where one of those begins with NaN.
+
+    XLA on CPUs starts what does not depend on a loop while the loop still runs. Collectives inside the loop then meet
+    others in an order that differs from device to device: they stand still, or add up the wrong arrays. Such a
+    dependency is what keeps their order; a barrier is gone before the program is scheduled.
+    """
+    marks = [leaf.reshape(-1)[0].astype(jnp.float32) for leaf in jax.tree.leaves(earlier)]
+
+    def delayed(array: Array) -> Array:
+        known = sum(mark for mark in marks if set(axes.varying(mark)) <= set(axes.varying(array)))
+        return jnp.where(jnp.isnan(known), jnp.nan, array)
+
+    return jax.tree.map(delayed, later)
 
 
 def _at(tree: PyTree, index: Array | int) -> PyTree:
