@@ -28,6 +28,8 @@ from sciml.types import Array, PyTree
 
 BLOCK = 1024
 """Numbers that share one scale when they are sent as signs."""
+RENEWAL = 80
+"""Steps between two whole gradients that renew the variance of `one_bit` after its warm-up."""
 
 
 def compressed(optimizer: Optimizer, model: nnx.Module, plan: Plan) -> Optimizer:
@@ -49,7 +51,7 @@ def compressing(optimizer: Optimizer, layout: Layout) -> Compressed:
 def compressed_traffic(layout: Layout, params: PyTree) -> dict[str, float]:
     """Bytes per device and step for gradients, as `gradient_traffic` counts them, those over `data` by few.
 
-    Without the warm-up of `one_bit`, in which whole gradients travel.
+    Of `one_bit` the mean over its steps after the warm-up, in which whole gradients travel.
     """
     sent = gradient_traffic(layout, params, layout.plan.used(DATA))
     few = _METHODS[layout.plan.compress].sent(layout.plan, _gradients(layout, params))
@@ -189,11 +191,13 @@ class PowerSGD(Method):
 @final
 @dataclass(frozen=True)
 class OneBitAdam(Method):
-    """Adam whose momentum travels as signs, after `warmup` steps in which its variance settles and then stays.
+    """Adam whose momentum travels as signs, after `warmup` steps in which its variance settles.
 
     Signs of blocks with one scale each go to the device that adds them (an all-to-all), and the signs of the sums
     back to all, so that the bytes do not grow with the number of devices. What signs lose on both ways is added to
-    the next message. Source: H. Tang et al., arXiv:2102.02888, algorithm 1.
+    the next message. Source: H. Tang et al., arXiv:2102.02888, algorithm 1. There the variance stays as the warm-up
+    left it, and steps get too short when gradients shrink; here a whole gradient renews it every `RENEWAL` steps, and
+    counts for as many (after Y. Lu et al., arXiv:2202.06009, whose intervals grow).
     """
 
     def refuse(self, optimizer: FirstOrder) -> None:
@@ -209,29 +213,40 @@ class OneBitAdam(Method):
             )
 
     def sent(self, plan: Plan, gradients: list[Gradient]) -> float:
-        """See `Method`: an all-to-all and a sum, bits and the scales of blocks in both."""
+        """See `Method`: an all-to-all and a sum, bits and the scales of blocks in both; now and then all numbers."""
         groups = _kinds([g.names for g in gradients])
         lines = [_filled_up(sum(math.prod(gradients[i].shape) for i in g), plan.sizes[DATA]) for g in groups]
         scales = [line / BLOCK * gradients[g[0]].dtype.itemsize for line, g in zip(lines, groups, strict=True)]
-        return 3 * ring_share(plan.sizes[DATA]) * (sum(lines) / 8 + sum(scales))
+        signs = 3 * ring_share(plan.sizes[DATA]) * (sum(lines) / 8 + sum(scales))
+        whole = 2 * ring_share(plan.sizes[DATA]) * sum(g.dtype.itemsize * math.prod(g.shape) for g in gradients)
+        return signs + (whole - signs) / RENEWAL
 
     def update(self, of: Compressed, functions: LossFunctions, params: PyTree, state: PyTree) -> Update:
-        """See `Method`: plain Adam at first, then momentum by signs."""
+        """See `Method`: plain Adam at first, then momentum by signs, the variance renewed now and then."""
         (loss, parts), gradient = functions.value_and_grad_apart(params)
+        count, adam, (b1, b2, eps) = state["inner"]["count"], state["inner"]["transformation"], _moments(of)
+        past = count - of.layout.plan.warmup
+        renewal = max(b2**RENEWAL, 0.9)  # never by one batch alone
 
-        def plainly() -> Update:
+        def by_all() -> tuple[PyTree, PyTree, PyTree, Array]:
             whole = jax.lax.psum(gradient, DATA)
-            update = of.inner.applied(Found(loss, parts, functions.norm(whole)), whole, params, state["inner"])
-            return update._replace(state={"inner": update.state, "memory": state["memory"]})
+            decay = jnp.where(past < 0, b2, renewal)
+            momentum = jax.tree.map(lambda m, g: b1 * m + (1 - b1) * g, adam.mu, whole)
+            variance = jax.tree.map(lambda v, g: (decay * v + (1 - decay) * g**2).astype(v.dtype), adam.nu, whole)
+            return momentum, variance, state["memory"], functions.norm(whole)
 
-        def by_signs() -> Update:
+        def by_signs() -> tuple[PyTree, PyTree, PyTree, Array]:
             momentum, memory = self._momentum(of, gradient, state)
-            found = Found(loss, parts, functions.norm(momentum))
-            update = of.inner.moved(found, self._direction(of, momentum, state), params, state["inner"])
-            moments = state["inner"]["transformation"]._replace(mu=momentum)
-            return update._replace(state={"inner": {**update.state, "transformation": moments}, "memory": memory})
+            return momentum, adam.nu, memory, functions.norm(momentum)
 
-        return jax.lax.cond(state["inner"]["count"] < of.layout.plan.warmup, plainly, by_signs)
+        is_whole = (past < 0) | (past % RENEWAL == RENEWAL - 1)
+        momentum, variance, memory, norm = jax.lax.cond(is_whole, by_all, by_signs)
+        steps, renewals = jnp.minimum(past, -1) + of.layout.plan.warmup + 1, jnp.maximum(past + 1, 0) // RENEWAL
+        shares = 1 - b1 ** (count + 1), 1 - b2**steps * renewal**renewals
+        direction = jax.tree.map(lambda m, v: _adams_direction(m, v, shares, eps), momentum, variance)
+        inner = {**state["inner"], "transformation": adam._replace(count=adam.count + 1, mu=momentum, nu=variance)}
+        update = of.inner.moved(Found(loss, parts, norm), direction, params, inner)
+        return update._replace(state={"inner": update.state, "memory": memory})
 
     def _momentum(self, of: Compressed, gradient: PyTree, state: PyTree) -> tuple[PyTree, PyTree]:
         """Mean over the devices of what their gradients make of the momentum, and the errors left."""
@@ -247,14 +262,6 @@ class OneBitAdam(Method):
             for i, piece in zip(places, _pieces(total / of.count, group), strict=True):
                 result[i] = piece
         return jax.tree.unflatten(structure, result), memory
-
-    def _direction(self, of: Compressed, momentum: PyTree, state: PyTree) -> PyTree:
-        """Momentum over the root of the variance as it was when the signs began."""
-        steps = jnp.minimum(state["inner"]["count"], of.layout.plan.warmup)
-        _, b2, eps = _moments(of)
-        settled = 1 - b2**steps
-        variance = state["inner"]["transformation"].nu
-        return jax.tree.map(lambda m, v: m / (jnp.sqrt(v / settled.astype(v.dtype)) + eps), momentum, variance)
 
     def memory(self, of: Compressed, gradients: list[Gradient]) -> PyTree:
         """See `Method`."""
@@ -285,6 +292,12 @@ def _numbers_sent(shape: tuple[int, ...], rank: int) -> int:
 def _moments(of: Compressed) -> Moments:
     assert of.inner.moments is not None, "compressed() takes Adam only"
     return of.inner.moments
+
+
+def _adams_direction(momentum: Array, variance: Array, shares: tuple[Array, Array], eps: float) -> Array:
+    """Both moments over the `shares` that their averages have seen of themselves; arXiv:1412.6980, algorithm 1."""
+    first, second = (share.astype(momentum.dtype) for share in shares)
+    return (momentum / first) / (jnp.sqrt(variance / second) + eps)
 
 
 def _sum_of_signs(line: Array, errors: list[Array], count: int) -> tuple[Array, list[Array]]:
