@@ -50,6 +50,13 @@ class Problem:
     exact: dict[str, Any] = field(default_factory=dict)
 
     @property
+    def box(self) -> Box:
+        """The domain where it is a box; ConfigError where it is a mesh."""
+        if not isinstance(self.domain, Box):
+            raise ConfigError("this needs a problem on a box", got=f"a {type(self.domain).__name__}")
+        return self.domain
+
+    @property
     def is_evolution(self) -> bool:
         """Whether the problem has a time."""
         return isinstance(self.equation, Evolution)

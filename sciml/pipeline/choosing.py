@@ -113,7 +113,7 @@ def _points(section: ModelSection, outline: Outline, simulation: Simulation | No
     assert simulation is not None
     config = section.component.build()
     problem = simulation.family.problem(0)
-    coordinates = coordinate_names(problem.domain, problem.is_evolution)
+    coordinates = coordinate_names(problem.box, problem.is_evolution)
     weights, terms = section.train.objective, dict[str, tuple[Objective, float]]()
     times = len(simulation.times) if problem.is_evolution else 1
     ones = defaultdict[str, float](lambda: 1.0)

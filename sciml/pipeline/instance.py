@@ -100,7 +100,7 @@ class Instance:
         key = jax.random.fold_in(jax.random.fold_in(jax.random.key(self.seed), NOISE), self.number)
         space = int(np.prod(self.simulation.grid.shape))
         rows = (np.arange(0, len(self.points), space)[:, None] + self.sensors).ravel()
-        names = coordinate_names(self.problem.domain, self.problem.is_evolution)
+        names = coordinate_names(self.problem.box, self.problem.is_evolution)
         batch = {name: self.points[rows, i] for i, name in enumerate(names)}
         for number, (name, values) in enumerate(self.truth.items()):
             noise = np.asarray(jax.random.normal(jax.random.fold_in(key, number), (len(rows),)))
@@ -143,7 +143,7 @@ class Instance:
     def objective(self, data: float, residual: float) -> Objective:
         """Readings, residual of the equation, and the face conditions that are not built in."""
         scales = {name: std for name, (_, std) in self.scales().items()}
-        inputs = coordinate_names(self.problem.domain, self.problem.is_evolution)
+        inputs = coordinate_names(self.problem.box, self.problem.is_evolution)
         terms: dict[str, tuple[Objective, float]] = {}
         if self.config.sensors and data:
             misfit = Data(self.problem.field_names, relative=False, inputs=inputs, scales=tuple(scales.values()))
@@ -162,12 +162,12 @@ class Instance:
     def some_points(self, count: int) -> dict[str, np.ndarray]:
         """Coordinates of a few points, one row each."""
         rows = np.linspace(0, len(self.points) - 1, count).astype(int)
-        names = coordinate_names(self.problem.domain, self.problem.is_evolution)
+        names = coordinate_names(self.problem.box, self.problem.is_evolution)
         return {name: self.points[rows, i] for i, name in enumerate(names)}
 
     def predict(self, model: nnx.Module) -> dict[str, np.ndarray]:
         """The model's fields at all stored points, in the shape of `truth`."""
-        names = coordinate_names(self.problem.domain, self.problem.is_evolution)
+        names = coordinate_names(self.problem.box, self.problem.is_evolution)
         sample = {name: jnp.asarray(self.points[:, i]) for i, name in enumerate(names)}
         values = _evaluate(*nnx.split(model), sample)
         return {name: np.asarray(values[name]).reshape(self.truth[name].shape) for name in self.truth}
