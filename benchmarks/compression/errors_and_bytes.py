@@ -159,7 +159,8 @@ def _errors(task: Task, methods: list[str], seeds: int, kept: Path) -> None:
             found.append(known[key])
         means[name] = float(np.mean(found))
         ratio = f"{means[name] / means['whole']:.3f}" if "whole" in means else "-"
-        print(f"| {name} | {means[name]:.3e} | {np.std(found, ddof=1):.1e} | {ratio} |", flush=True)
+        spread = f"{np.std(found, ddof=1):.1e}" if seeds > 1 else "-"
+        print(f"| {name} | {means[name]:.3e} | {spread} | {ratio} |", flush=True)
 
 
 def _bytes(task: Task, methods: list[str]) -> None:
