@@ -80,20 +80,20 @@ def test_models_of_the_shipped_recipes(recipe, name, plan, repository):
 
 
 def test_arithmetic_agrees_with_the_compiler():
-    """XLA counts transcendental functions apart, and leaves out what nobody needs."""
+    """XLA counts transcendental functions apart; counted before it is optimized, which depends on the backend."""
     about = subject("fno")
     counted = traced(about, Plan()).flops
-    assert counted == pytest.approx(_compiled_flops(about), rel=0.1)
+    assert counted == pytest.approx(_lowered_flops(about), rel=0.05)
 
 
-def _compiled_flops(about: Subject) -> float:
+def _lowered_flops(about: Subject) -> float:
     import jax
 
     from sciml.parallel.step import build_step
 
     step = build_step(about.model, about.objective, about.optimizer, Plan())
     shapes = jax.tree.map(lambda a: jax.ShapeDtypeStruct(a.shape, a.dtype), about.rows)
-    return step.function.lower(about.state, shapes).compile().cost_analysis()["flops"]
+    return step.function.lower(about.state, shapes).cost_analysis()["flops"]
 
 
 def test_formulas_between_traced_programs():
