@@ -112,6 +112,12 @@ class Grid:
         """Coordinates of all points, shape (*shape, dim)."""
         return np.stack(np.meshgrid(*self.axes, indexing="ij"), axis=-1)
 
+    def described(self, place: int) -> str:
+        """The point or cell of a number, in the order of the flattened grid, in words."""
+        index = np.unravel_index(place, self.shape)
+        where = ", ".join(f"{n} = {axis[i]:.4g}" for n, axis, i in zip(self.box.names, self.axes, index, strict=True))
+        return f"in cell {', '.join(str(int(i)) for i in index)} at {where} {self.box.unit}"
+
     def refined(self, factor: int = 2) -> Grid:
         """The grid with `factor` times as many intervals; it contains the points, or divides the cells, of this one."""
         new = (factor * k + n - k for n, k in zip(self.shape, self.intervals, strict=True))

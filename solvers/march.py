@@ -10,6 +10,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from sciml.domain import Grid
 from sciml.errors import ConfigError
 from sciml.solvers.evolution import Discretized
 from sciml.solvers.method import TimeStepper
@@ -99,7 +100,7 @@ def march_watched(
 
     def segment(carry: tuple[Any, ...], span: tuple[Array, Array]) -> tuple[tuple[Any, ...], Array]:
         start, gap = span
-        y, alive, bad_time, scale = carry
+        y, alive, bad_time, place, scale = carry
 
         def one(state: tuple[Any, ...]) -> tuple[Any, ...]:
             i, v, _, when, reference = state
@@ -110,14 +111,16 @@ def march_watched(
             return i + 1, v, good, jnp.where(good, when, start + (i + 1) * gap / count), reference
 
         inside = (jnp.zeros_like(count), y, alive, bad_time, scale)
-        _, y, alive, bad_time, scale = jax.lax.while_loop(lambda s: (s[0] < count) & s[2], one, inside)
+        _, y, good, bad_time, scale = jax.lax.while_loop(lambda s: (s[0] < count) & s[2], one, inside)
         values = system.space.decode(y, start + gap)
-        return (y, alive, bad_time, scale), jnp.where(alive, values, jnp.nan)
+        if isinstance(space.grid, Grid):  # not a part of one
+            place = jnp.where(alive & ~good, _place_of_largest(values), place)
+        return (y, good, bad_time, place, scale), jnp.where(good, values, jnp.nan)
 
     alive = jnp.isfinite(start_norm) & ~refused
-    carry = (system.initial, alive, jnp.asarray(jnp.nan), jnp.asarray(-1.0))
+    carry = (system.initial, alive, jnp.asarray(jnp.nan), jnp.asarray(-1), jnp.asarray(-1.0))
     spans = (jnp.asarray(plan.starts), jnp.asarray(plan.gaps))
-    (y, finished, bad_time, _), saved = jax.lax.scan(segment, carry, spans)
+    (y, finished, bad_time, place, _), saved = jax.lax.scan(segment, carry, spans)
     code = jnp.where(alive & ~finished, Code.BLOWN_UP, Code.OK)
     code = jnp.where(refused, Code.UNSTABLE, code)
     code = jnp.where(jnp.isfinite(start_norm), code, Code.BAD_START)
@@ -130,8 +133,15 @@ def march_watched(
         measure=jnp.where(refused, used, growth),
         limit=jnp.where(refused, largest, LARGEST_GROWTH),
         steps=count,
+        place=place,
     )
     return _with_start(system, plan, saved), outcome
+
+
+def _place_of_largest(values: Array) -> Array:
+    """Number of the point where the largest value, or one that is not finite, is; -1 if none is finite."""
+    sizes = jnp.where(jnp.isfinite(values), jnp.abs(values), jnp.inf).max(axis=0)
+    return jnp.where(jnp.all(jnp.isinf(sizes)), -1, jnp.argmax(sizes))
 
 
 class _Advance:

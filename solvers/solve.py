@@ -102,7 +102,11 @@ def solve_watched(problem: Problem, grid: Grid, method: Method, times: Any) -> t
 def place_of(outcome: Status, problem: Problem, grid: Grid, method: Method) -> str:
     """Where in space a failure was seen first, "" if that is not known."""
     place = int(np.asarray(outcome.place))
-    return method.explain(problem, grid, place) if isinstance(method, Scheme) and place >= 0 else ""
+    if place < 0:
+        return ""
+    if isinstance(method, Scheme):
+        return method.explain(problem, grid, place)
+    return f"with its largest value {grid.described(place)}"
 
 
 def compiled_part(method: Method, times: Any) -> tuple[Method, int]:

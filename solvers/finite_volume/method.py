@@ -104,11 +104,9 @@ class FiniteVolume(Scheme):
     def explain(self, problem: Any, grid: Grid, place: int) -> str:
         """The cell, its center, and which quantity is negative."""
         quantity, cell = divmod(place, int(np.prod(grid.shape)))
-        index = np.unravel_index(cell, grid.shape)
-        center = ", ".join(f"{n} = {axis[i]:.4g}" for n, axis, i in zip(grid.box.names, grid.axes, index, strict=True))
         d, ones = FaceStates(grid.dim, grid.points), FieldSet(dict.fromkeys(problem.field_names, 1.0))
         names = ("", *(f"of {name} " for name in jax.eval_shape(lambda e: e.positive(ones, d), problem.equation)))
-        return f"{names[quantity]}in cell {', '.join(str(int(i)) for i in index)} at {center} {grid.box.unit}"
+        return names[quantity] + grid.described(cell)
 
     def march_plainly(self, problem: Any, grid: Grid, plan: Schedule) -> Array:
         """Fixed steps."""

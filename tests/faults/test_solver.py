@@ -79,6 +79,12 @@ def test_blow_up_is_named_with_its_time():
     assert caught.value.exit_code == 79 and "Explosion" in str(caught.value)
 
 
+def test_blow_up_is_named_with_its_cell():
+    problem = evolution(Explosion(2.0), lambda x: 1.0 - 0.4 * jnp.cos(2 * jnp.pi * x[0]))
+    with pytest.raises(NumericalError, match=r"blew up at t = 0\.37 with its largest value in cell 16 at x = 0\.5 m"):
+        solve(problem, GRID, Rk4(dt=0.01), times=[0.25, 1.0])
+
+
 def test_values_that_are_not_finite_at_the_start():
     with pytest.raises(NumericalError, match="starts with values that are not finite"):
         solve(evolution(Burgers(0.1), lambda x: jnp.log(x[0])), GRID, Etdrk4(), times=[0.1])
