@@ -14,7 +14,7 @@ import numpy as np
 from jax.core import Tracer
 
 from sciml.boundary import Condition, conditions_for
-from sciml.domain import Grid
+from sciml.domain import AXIS_NAMES, Grid
 from sciml.errors import ConfigError, SciMLError
 from sciml.functions import evaluate_on, is_sampled, takes_time
 from sciml.problem import Problem
@@ -37,8 +37,9 @@ class Extremes(NamedTuple):
     undefined_at: Any
 
 
-def check_coefficients(problem: Problem, grid: Grid) -> None:
-    """Raises `ConfigError`, with the point, for a coefficient outside of the limits of its `parameter`, or NaN.
+def check_coefficients(problem: Problem, grid: Any) -> None:
+    """Raises `ConfigError`, with the point of the grid or node of the elements, for a coefficient outside of the limits
+    of its `parameter`, or NaN.
 
     Numbers, arrays and functions of space are checked; functions of time, and whatever is traced by jax, are not.
     """
@@ -47,7 +48,7 @@ def check_coefficients(problem: Problem, grid: Grid) -> None:
         raise error
 
 
-def extremes(problem: Problem, grid: Grid) -> dict[str, Extremes]:
+def extremes(problem: Problem, grid: Any) -> dict[str, Extremes]:
     """The extreme values of every coefficient with limits; works inside of jit, too."""
     found = {}
     for name in _limits(problem.equation):
@@ -64,7 +65,7 @@ def extremes(problem: Problem, grid: Grid) -> dict[str, Extremes]:
 
 
 def inadmissible(
-    equation: Any, found: Mapping[str, Extremes], grid: Grid, kind: type[SciMLError], who: str = ""
+    equation: Any, found: Mapping[str, Extremes], grid: Any, kind: type[SciMLError], who: str = ""
 ) -> SciMLError | None:
     """The error that names the first coefficient outside of its limits, `who` has it, and where; None if all are fit.
 
@@ -180,9 +181,9 @@ def _violation(extreme: Extremes, limits: dict[str, Any]) -> tuple[str, Any, Any
     return None
 
 
-def _point(place: int, extreme: Extremes, grid: Grid) -> str:
+def _point(place: int, extreme: Extremes, grid: Any) -> str:
     """The coordinates of a place, "" for a coefficient that is a number."""
     if int(extreme.lowest_at) == int(extreme.highest_at) == 0 and place == 0 and extreme.lowest == extreme.highest:
         return ""
-    point = grid.points.reshape(-1, grid.dim)[place]
-    return " at " + ", ".join(f"{axis} = {x:.4g}" for axis, x in zip(grid.box.names, point, strict=True))
+    point = grid.points.reshape(-1, grid.points.shape[-1])[place]
+    return " at " + ", ".join(f"{axis} = {x:.4g}" for axis, x in zip(AXIS_NAMES, point, strict=False))

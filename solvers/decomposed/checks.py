@@ -84,15 +84,19 @@ def _check_rows(grid: Grid, size: int, periodic: bool) -> None:
     )
 
 
-def check_halo(grid: Grid, size: int, width: int) -> None:
-    """Raises `ConfigError` for slabs that are thinner than what a neighbor needs of them."""
+def check_halo(grid: Grid, size: int, width: int, order: int) -> None:
+    """Raises `ConfigError` for slabs that are thinner than what a neighbor needs of them, or than differences take.
+
+    A rank reads the equation on its rows and `width` more on each side that has a neighbor, 2 `order` rows at least.
+    """
     rows = grid.shape[0] // size
-    if rows < width:
+    needed = max(width, 2 * order - (2 if grid.box.periodic[0] else 1) * width)
+    if size > 1 and rows < needed:
         raise ConfigError(
-            "the slabs are too thin: a rank would need rows of ranks that are not its neighbors",
-            expected=f"at least {width} rows per rank, as far as the derivatives reach",
+            "the slabs are too thin for the differences and for what neighbors need of them",
+            expected=f"at least {needed} rows per rank",
             got=f"{rows} rows, {grid.shape[0]} points for {size} ranks",
-            fix=f"at most {grid.shape[0] // width} ranks, or difference_order: 2",
+            fix=f"at most {max(1, grid.shape[0] // needed)} ranks, or difference_order: 2",
         )
 
 

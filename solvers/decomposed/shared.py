@@ -12,6 +12,7 @@ import numpy as np
 from sciml.domain import Grid
 from sciml.equations.base import stiff_part
 from sciml.problem import Problem
+from sciml.solvers.admissible import check_coefficients
 from sciml.solvers.decomposed.basis import SlabBasis
 from sciml.solvers.decomposed.checks import agree, check_alike, check_halo, check_sharing
 from sciml.solvers.decomposed.communicator import Communicator
@@ -113,6 +114,8 @@ def halo_width(problem: Problem, order: int) -> int:
 
 def _check(problem: Problem, grid: Grid, method: Any, times: Any, over: Communicator) -> None:
     check(problem, grid, method, times)
+    check_coefficients(problem, grid)
     check_sharing(problem, grid, method, over)
     if not all(grid.box.periodic):
-        check_halo(grid, over.size, halo_width(problem, method.difference_order))
+        order = method.difference_order
+        check_halo(grid, over.size, halo_width(problem, order), order)

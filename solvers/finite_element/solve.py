@@ -11,7 +11,9 @@ import jax.numpy as jnp
 import numpy as np
 
 from sciml.errors import ConfigError, NumericalError
+from sciml.functions import is_sampled
 from sciml.problem import Problem
+from sciml.solvers.admissible import check_coefficients
 from sciml.solvers.finite_element.elements import Elements
 from sciml.solvers.finite_element.march import march
 from sciml.solvers.finite_element.methods import Galerkin, TrBdf2
@@ -68,8 +70,24 @@ def check_on_mesh(problem: Problem, elements: Any, method: Any, times: Any) -> N
             got=", ".join(field.name for field in problem.equation.auxiliary),
             fix="a periodic Box",
         )
+    _check_lengths(problem, elements)
+    check_coefficients(problem, elements)
     if (times is None) == problem.is_evolution:
         raise ConfigError("an evolution needs the times to save, a steady problem has none", got=times)
+
+
+def _check_lengths(problem: Problem, elements: Elements) -> None:
+    count = len(elements.nodes)
+    for field in dataclasses.fields(problem.equation):
+        shape = np.shape(values) if is_sampled(values := getattr(problem.equation, field.name)) else (count,)
+        if shape != (count,):
+            raise ConfigError(
+                f"the coefficient {field.name!r} does not have one value per node",
+                expected=f"shape ({count},), at elements.nodes",
+                got=shape,
+                reason="elements of degree 2 have nodes on the edges, too, not at the corners only",
+                fix=f"{field.name}=function(elements.nodes)",
+            )
 
 
 def _by_name(problem: Problem, values: Array) -> dict[str, Array]:
