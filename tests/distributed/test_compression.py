@@ -61,6 +61,7 @@ def test_few_bytes_and_nearly_the_same_loss(plainly, method, least):
     assert losses[-1] < 1.1 * expected[-1] < 0.3 * losses[0]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", [{"compress": "powersgd"}, {"compress": "one_bit", "warmup": 5}])
 def test_compression_goes_with_shards_and_split_layers(method):
     """Training works, and a step stores and sends what the cost model says; of `one_bit` both ways of a step."""

@@ -17,7 +17,7 @@ from sciml.registry import load
 
 QUICK = [
     *[("fno", title) for title in plan_cases.plans("fno", 1)],
-    *[("experts", title) for title in plan_cases.plans("experts", 1)],
+    ("experts", "expert 8"),
     ("transformer", "data 2 tensor 2 pipeline 2 microbatches 2 1f1b"),
     ("deeponet", "fsdp 2 domain 2 tensor 2 zero 3"),
     ("mlp", "data 2 fsdp 2 tensor 2 zero 2"),
@@ -27,7 +27,7 @@ QUICK = [
 MORE = [
     *[
         (name, title)
-        for name in ("fno", "deeponet", "mlp", "pinn", "transformer")
+        for name in ("fno", "deeponet", "mlp", "pinn", "transformer", "experts")
         for title in plan_cases.plans(name, 1)
     ],
     *[(name, title) for name in ("fno", "deeponet", "mlp", "pinn") for title in plan_cases.plans(name, 3)],
