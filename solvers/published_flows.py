@@ -77,8 +77,10 @@ def gas_along_one_axis() -> Iterator[Row]:
     """Sod's states along the second axis make the flow of euler_1d."""
 
     def state(law: Any, axis: int) -> Any:
-        first = lambda x: jnp.where(x[axis] < 0.5, 1.0, 0.125)  # noqa: E731 (one line)
-        return law.state(first, *(0.0,) * min(law.dims), lambda x: jnp.where(x[axis] < 0.5, 1.0, 0.1))
+        def sides(left: float, right: float) -> Any:
+            return lambda x: jnp.where(x[axis] < 0.5, left, right)
+
+        return law.state(sides(1.0, 0.125), *(0.0,) * min(law.dims), sides(1.0, 0.1))
 
     yield from _along_one_axis(Euler1D(1.4), Euler2D(1.4), state, ("density", "energy"))
 

@@ -39,11 +39,13 @@ class Mesh:
     unit: str = "m"
 
     def __post_init__(self) -> None:
-        points, cells = np.asarray(self.points, float), np.asarray(self.cells, np.int64)
+        points, cells = np.array(self.points, float), np.array(self.cells, np.int64)
         _check_shapes(points, cells)
         _check_use(points, cells)
         object.__setattr__(self, "points", points)
         object.__setattr__(self, "cells", _oriented(points, cells))
+        for array in (self.points, self.cells):
+            array.flags.writeable = False  # the digest stays that of the contents
         object.__setattr__(self, "parts", _named(self.boundary_facets, self.parts))
 
     @property

@@ -105,6 +105,21 @@ def test_signs_lose_nothing_for_good():
     assert_close(total + first.sum(0) + second.reshape(-1), lines.sum(0), rtol=1e-12, atol=1e-12)
 
 
+def test_the_variance_of_signs_is_renewed_now_and_then(monkeypatch):
+    """In every step of the warm-up, then in every third one; between them it stays."""
+    monkeypatch.setattr("sciml.parallel.compression.RENEWAL", 3)
+    known, plan = plan_cases.case("fno"), Plan(data=2, precision="float32", compress="one_bit", warmup=2)
+    optimizer = compressed(load("optimizer", "adam")().build(8), known.model, plan)
+    step = build_step(known.model, known.objective, optimizer, plan)
+    state = TrainState.start(known.model, optimizer, jax.random.key(1), plan.precision)
+    variances = [0.0]
+    for _ in range(8):
+        state, _ = step(state, known.batch)
+        moments = state.opt_state["inner"]["transformation"].nu
+        variances.append(sum(float(np.sum(np.asarray(leaf))) for leaf in jax.tree.leaves(jax.device_get(moments))))
+    assert [i for i in range(1, 9) if variances[i] != variances[i - 1]] == [1, 2, 5, 8]
+
+
 def test_arrays_are_grouped_nearly_square():
     assert matrix_shape((9, 24, 2, 24)) == (216, 48)
     assert matrix_shape((5,)) == (1, 5)

@@ -158,3 +158,12 @@ def test_clockwise_cells_are_turned_and_equal_meshes_are_equal():
 def test_impossible_shapes_and_elements(make, words):
     with pytest.raises(ConfigError, match=words):
         make()
+
+
+def test_arrays_of_a_mesh_cannot_change_behind_its_digest():
+    points, cells = np.asarray([[0.0, 0.0], [1.0, 0.0], [0.0, 1.0]]), np.asarray([[0, 1, 2]])
+    mesh = Mesh(points, cells, {})
+    points *= 2.0
+    assert mesh.points.max() == 1.0
+    with pytest.raises(ValueError, match="read-only"):
+        mesh.points[0] = 1.0
