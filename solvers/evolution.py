@@ -63,8 +63,7 @@ def discretize(problem: Problem, grid: Any, method: TimeStepper, bounded: Space 
     initial = problem.initial_values(grid)
     values = jnp.stack([initial[name] for name in names])
     if periodic:
-        truncated = not is_constant(rest)
-        space: Space = FourierSpace(grid, names, truncated)
+        space: Space = FourierSpace(grid, names, cuts_waves(problem))
     else:
         space = bounded or _bounded_space(problem, grid, method, stiff)
     if method.treats_linear_part:
@@ -75,6 +74,12 @@ def discretize(problem: Problem, grid: Any, method: TimeStepper, bounded: Space 
     else:
         linear, has_rate, rate = None, True, _whole_rate(problem, space)
     return Discretized(space, linear, rate, space.encode(values), has_rate)
+
+
+def cuts_waves(problem: Problem) -> bool:
+    """Whether products make Fourier series drop what lies beyond 2/3 of their wave numbers."""
+    texts = read_structure(lambda u, d: remainder(problem.equation, u, d), problem.field_names, problem.domain.dim)
+    return not is_constant(texts)
 
 
 def _bounded_space(problem: Problem, grid: Grid, method: TimeStepper, stiff: Structure) -> GridSpace:

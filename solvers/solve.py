@@ -21,7 +21,7 @@ from sciml.functions import evaluate_on, takes_time
 from sciml.geometry.mesh import Mesh
 from sciml.problem import Problem
 from sciml.solvers.admissible import check_coefficients, warn_of_a_coarse_grid, warn_of_a_misfit
-from sciml.solvers.evolution import discretize
+from sciml.solvers.evolution import cuts_waves, discretize
 from sciml.solvers.finite_element.elements import Elements
 from sciml.solvers.finite_element.solve import integrate_on_mesh, solve_on_mesh
 from sciml.solvers.march import Schedule, march_plainly, march_watched, schedule
@@ -63,7 +63,7 @@ def solve(problem: Problem, grid: Grid | Elements, method: Method, *, times: Any
     check_coefficients(problem, grid)
     if problem.is_evolution:
         warn_of_a_misfit(problem, grid)
-    if isinstance(method, TimeStepper):
+    if isinstance(method, TimeStepper) and cuts_waves(problem):
         warn_of_a_coarse_grid(problem, grid)
     values, outcome = solve_watched(problem, grid, method, times)
     where = place_of(outcome, problem, grid, method)
